@@ -13,6 +13,7 @@
 #include "frontend/checkpoint/checkpoint.h"
 #include "frontend/torchscript/model_bytes.h"
 #include "frontend/values/gpu.h"
+#include "frontend/values/torch_util.h"
 #include "runtime/control/control.h"
 #include "runtime/cpu/cpu_quota.h"
 #include "runtime/status/status_macros.h"
@@ -178,9 +179,17 @@ absl::StatusOr<c10::IValue> Module::Run(const ValueList& arguments) const {
     const std::shared_ptr<TorchScriptSource> source = this->source();
     const auto held = source->HoldState();
     AITUNE_RETURN_IF_ERROR(source->UseState(model, device));
-    return model->RunEager(device.is_gpu()
-                               ? aitune::frontend::ToDevice(arguments, device)
-                               : arguments);
+    if (!device.is_gpu()) return model->RunEager(arguments);
+    const ValueList there = aitune::frontend::ToDevice(arguments, device);
+    auto result = model->RunEager(there);
+    if (source->WritesArguments()) {
+      AITUNE_RETURN_IF_ERROR(aitune::frontend::CatchExceptions(
+          absl::StatusCode::kInternal, "an argument", [&] {
+            aitune::frontend::CopyChangesBack(there, arguments);
+            return absl::OkStatus();
+          }));
+    }
+    return result;
   }
   std::optional<aitune::ScopedStance> stance;
   if (options_.compile_in_background &&

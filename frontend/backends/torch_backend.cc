@@ -145,7 +145,10 @@ absl::StatusOr<std::vector<OwnedValue>> TorchBackend::Infer(
   if (device_.is_gpu() && IsWholeCall(inputs)) {
     AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
                             source_->Unflatten(inputs));
-    return InferThere(Values(WholeCall(ToDevice(arguments, device_))));
+    const ValueList there = ToDevice(arguments, device_);
+    auto outputs = InferThere(Values(WholeCall(there)));
+    AITUNE_RETURN_IF_ERROR(BringBack(there, arguments));
+    return outputs;
   }
   const auto is_on_cpu = [](const RegionValue& input) {
     return std::holds_alternative<TensorView>(input);
@@ -153,15 +156,32 @@ absl::StatusOr<std::vector<OwnedValue>> TorchBackend::Infer(
   if (!device_.is_gpu() ||
       std::none_of(inputs.begin(), inputs.end(), is_on_cpu))
     return InferThere(inputs);
+  std::vector<c10::IValue> here, moved;
   Sample there;
   there.reserve(inputs.size());
   for (const RegionValue& input : inputs) {
     const c10::IValue value = ToIValue(input);
-    const bool moves = value.isTensor() && value.toTensor().defined();
-    there.push_back(moves ? ToOwned(value.toTensor().to(DeviceOf(device_)))
-                          : OwnedValue{input, nullptr});
+    if (!value.isTensor() || !value.toTensor().defined()) {
+      there.push_back({input, nullptr});
+      continue;
+    }
+    here.push_back(value);
+    moved.emplace_back(value.toTensor().to(DeviceOf(device_)));
+    there.push_back(ToOwned(moved.back().toTensor()));
   }
-  return InferThere(Values(there));
+  auto outputs = InferThere(Values(there));
+  AITUNE_RETURN_IF_ERROR(
+      BringBack(ValueList(std::move(moved)), ValueList(std::move(here))));
+  return outputs;
+}
+
+absl::Status TorchBackend::BringBack(const ValueList& there,
+                                     const ValueList& here) const {
+  if (!source_->WritesArguments()) return absl::OkStatus();
+  return CatchExceptions(absl::StatusCode::kInternal, "an argument", [&] {
+    CopyChangesBack(there, here);
+    return absl::OkStatus();
+  });
 }
 
 absl::StatusOr<std::vector<OwnedValue>> TorchBackend::InferThere(

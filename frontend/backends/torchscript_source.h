@@ -150,6 +150,9 @@ class TorchScriptSource : public SourceModel {
   absl::StatusOr<c10::IValue> UnflattenResult(
       absl::Span<const OwnedValue> outputs) const;
 
+  // Whether the program may write to its arguments.
+  bool WritesArguments() const { return !input_queries_.write.empty(); }
+
   // Runs the model in eager, on the GPU if one of the inputs is there.
   absl::StatusOr<std::vector<OwnedValue>> Infer(
       absl::Span<const RegionValue> inputs) override;

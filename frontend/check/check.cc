@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/check/assert_guard.h"
@@ -39,16 +40,29 @@ std::string TypeText(const c10::IValue& value) {
   return absl::StrCat(dtype, "[", absl::StrJoin(tensor.sizes(), ","), "]");
 }
 
+// The place of an output in a result, from that in one of WithArguments.
+std::string PlaceInResult(const std::string& place) {
+  const size_t end = place.find(']');
+  int number = 0;
+  if (end == std::string::npos ||
+      !absl::SimpleAtoi(place.substr(1, end - 1), &number))
+    return place;
+  const std::string rest = place.substr(end + 1);
+  return number == 0
+             ? rest
+             : absl::StrCat("[argument ", number - 1, " after the call]", rest);
+}
+
 // One check: the runs that all cases share.
 class Checker {
  public:
   Checker(const RunFunction& ours, const Model& model,
           const CheckOptions& options)
-      : ours_(ours),
-        model_(model),
+      : model_(model),
         options_(options),
         draws_{options.random_seed, options.device},
         eager_(model, draws_),
+        ours_(eager_.writes_arguments() ? WithArguments(ours) : ours),
         judge_(model, options, draws_, eager_) {
     if (options.source != nullptr && options.source != &model)
       source_state_ = std::make_unique<ModelState>(*options.source);
@@ -66,11 +80,11 @@ class Checker {
   absl::Status TryRun(const InputCase& input);
   absl::Status TryElements(const InputCase& input);
 
-  const RunFunction& ours_;
   const Model& model_;
   const CheckOptions& options_;
   const Draws draws_;
   EagerRuns eager_;
+  const RunFunction ours_;
   Judge judge_;
   std::unique_ptr<ModelState> source_state_;
   std::unique_ptr<RunGuard> guard_;        // from the first made-up case on
@@ -185,6 +199,10 @@ CaseResult Checker::Check(const InputCase& input) {
           "two runs of eager differ, and ours from both: the model draws "
           "random numbers";
       return result;
+    }
+    if (eager_.writes_arguments()) {
+      for (Comparison& output : *outputs)
+        output.output = PlaceInResult(output.output);
     }
     if (call == 1) {
       result.outputs = *std::move(outputs);

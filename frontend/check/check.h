@@ -5,6 +5,7 @@
 // Each case is called twice, on copies of the model's state (buffers that it
 // writes, attributes that it sets) and of the inputs; the results of both calls
 // are compared, and the second call must not change the result of the first.
+// Where the program writes to its arguments, these are compared as outputs.
 // Where eager raises, ours must raise too. verification.h says how outputs are
 // compared, nan_dependence.h where NaNs may differ.
 #ifndef AITUNE_FRONTEND_CHECK_CHECK_H_

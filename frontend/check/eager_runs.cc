@@ -10,10 +10,12 @@
 #include <set>
 #include <utility>
 
+#include "frontend/torchscript/input_queries.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/values/gpu.h"
 #include "frontend/values/pytree.h"
 #include "frontend/values/random_numbers.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
@@ -27,10 +29,6 @@ ValueList Map(const ValueList& values,
     }));
   }
   return ValueList(std::move(changed));
-}
-
-ValueList Copy(const ValueList& values) {
-  return Map(values, [](const at::Tensor& tensor) { return tensor.clone(); });
 }
 
 // On the CPU, in memory of its own.
@@ -57,10 +55,10 @@ bool SameElements(const at::Tensor& a, const at::Tensor& b) {
 absl::StatusOr<c10::IValue> Call(const RunFunction& run,
                                  const ValueList& arguments,
                                  const Draws& draws) {
-  if (!draws.seed) return run(Copy(arguments));
+  if (!draws.seed) return run(arguments.Clone());
   ScopedRandomNumbers restored(draws.device);
   restored.Seed(*draws.seed);
-  return run(Copy(arguments));
+  return run(arguments.Clone());
 }
 
 // The runs that change the inputs alone, which takes less time.
@@ -183,17 +181,35 @@ TwoCalls CallTwice(const RunFunction& run, absl::Span<ModelState* const> states,
   return calls;
 }
 
+RunFunction WithArguments(RunFunction run) {
+  return [run = std::move(run)](
+             const ValueList& arguments) -> absl::StatusOr<c10::IValue> {
+    const ValueList memory =
+        Map(arguments, [](const at::Tensor& tensor) { return tensor.alias(); });
+    AITUNE_ASSIGN_OR_RETURN(c10::IValue result, run(arguments));
+    std::vector<c10::IValue> all = {std::move(result)};
+    all.insert(all.end(), memory.values().begin(), memory.values().end());
+    return c10::ivalue::Tuple::create(std::move(all));
+  };
+}
+
 EagerRuns::EagerRuns(const Model& model, const Draws& draws)
-    : model_(model), draws_(draws), state_(model) {}
+    : draws_(draws),
+      writes_arguments_(!FindInputQueries(model).write.empty()),
+      model_(model),
+      state_(model) {
+  run_ = [this](const ValueList& arguments) {
+    return model_.RunEager(arguments);
+  };
+  if (writes_arguments_) run_ = WithArguments(std::move(run_));
+}
 
 TwoCalls EagerRuns::Twice(const ValueList& arguments) {
   if (state_.exists()) {
     const ValueList there =
         draws_.device.is_gpu() ? ToDevice(arguments, draws_.device) : arguments;
     ModelState* const states[] = {&state_};
-    return CallTwice(
-        [this](const ValueList& inputs) { return model_.RunEager(inputs); },
-        states, there, draws_);
+    return CallTwice(run_, states, there, draws_);
   }
   TwoCalls calls;
   calls.first = calls.second = Run(arguments, 1);
@@ -215,8 +231,8 @@ absl::StatusOr<c10::IValue> EagerRuns::Run(const ValueList& arguments,
   for (int call = 0; call < calls; ++call) {
     result = CopyOf(Call(
         [&](const ValueList& inputs) {
-          return model_.RunEager(
-              draws.device.is_gpu() ? ToDevice(inputs, draws.device) : inputs);
+          return run_(draws.device.is_gpu() ? ToDevice(inputs, draws.device)
+                                            : inputs);
         },
         arguments, draws));
     if (!result.ok()) break;

@@ -41,7 +41,13 @@ struct Draws {
 TwoCalls CallTwice(const RunFunction& run, absl::Span<ModelState* const> states,
                    const ValueList& arguments, const Draws& draws);
 
-// Not thread-safe, because the state belongs to the model.
+// What runs the model as `run` does and gives a tuple of its result and of the
+// arguments as the call has left their elements: for a model that writes to
+// these. What the call makes of their sizes is not seen.
+RunFunction WithArguments(RunFunction run);
+
+// Runs a model in eager. The result of one that writes to its arguments is that
+// of WithArguments. Not thread-safe, because the state belongs to the model.
 class EagerRuns {
  public:
   // `model`, on the device of `draws`, must outlive this. Inputs are moved
@@ -49,6 +55,7 @@ class EagerRuns {
   EagerRuns(const Model& model, const Draws& draws);
 
   ModelState& state() { return state_; }
+  bool writes_arguments() const { return writes_arguments_; }
 
   // Calls the model twice. A model without state is called once, and both
   // results are that of this call.
@@ -84,8 +91,10 @@ class EagerRuns {
   absl::StatusOr<c10::IValue> Run(const ValueList& arguments, int calls,
                                   const Draws& draws);
 
-  const Model& model_;
   const Draws draws_;
+  const bool writes_arguments_;
+  const Model& model_;
+  RunFunction run_;  // calls the model once
   ModelState state_;
 };
 

@@ -1,6 +1,7 @@
 #include "frontend/compiled_model/compiled_model.h"
 
 #include <ATen/core/ivalue.h>
+#include <c10/core/InferenceMode.h>
 #include <malloc.h>
 
 #include <algorithm>
@@ -17,6 +18,8 @@
 #include "frontend/trace/structure.h"
 #include "frontend/values/gpu.h"
 #include "frontend/values/gpu_region_recorder.h"
+#include "frontend/values/pytree.h"
+#include "frontend/values/torch_util.h"
 #include "runtime/cpu/kernel_loader.h"
 #include "runtime/cuda/cuda_executable.h"
 #include "runtime/executable/cpu_executable.h"
@@ -75,6 +78,35 @@ absl::Status CheckRegions(absl::Span<const RegionDefinition> regions,
     AITUNE_RETURN_IF_ERROR(check(region.outputs, trace.values.size(), "value"));
   }
   return absl::OkStatus();
+}
+
+bool IsStrided(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.layout() == at::kStrided &&
+         !tensor.is_contiguous();
+}
+
+bool AreContiguous(const ValueList& arguments) {
+  return std::none_of(
+      arguments.values().begin(), arguments.values().end(),
+      [](const c10::IValue& value) {
+        const std::vector<at::Tensor> tensors = TensorLeaves(value);
+        return std::any_of(tensors.begin(), tensors.end(), IsStrided);
+      });
+}
+
+// The arguments with copies of the tensors that are not contiguous. Appends
+// these tensors, each with its copy.
+ValueList ContiguousOf(const ValueList& arguments,
+                       std::vector<std::pair<at::Tensor, at::Tensor>>& copies) {
+  std::vector<c10::IValue> values;
+  for (const c10::IValue& value : arguments.values()) {
+    values.push_back(MapTensors(value, [&](const at::Tensor& tensor, int) {
+      if (!IsStrided(tensor)) return tensor;
+      copies.emplace_back(tensor, tensor.contiguous());
+      return copies.back().second;
+    }));
+  }
+  return ValueList(std::move(values));
 }
 
 // Whether calls read or write the model's own tensors in place.
@@ -156,6 +188,7 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
     if (loaded->device_.is_gpu() && ReadsState(*trace)) {
       AITUNE_ASSIGN_OR_RETURN(state, GpuState::Of(model, loaded->device_));
     }
+    loaded->written_inputs_ = trace->written_inputs;
     *trace->region_place = {loaded->device_, /*is_trial=*/false, state};
     for (const RegionDefinition& region : parts.regions)
       regions.push_back(trace->make_fallback_region(region.ops, region.inputs,
@@ -201,8 +234,35 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
   return loaded;
 }
 
+absl::Status CompiledModel::CheckSharedMemory(const FlatTensors& inputs) const {
+  for (const int written : written_inputs_) {
+    const auto place = static_cast<size_t>(written);
+    for (size_t other = 0; other < inputs.views.size(); ++other) {
+      if (other != place &&
+          Overlap(inputs.views.at(place), inputs.views.at(other)))
+        return absl::InvalidArgumentError(absl::StrCat(
+            "tensor ", std::max(place, other),
+            " of the arguments shares "
+            "memory with tensor ",
+            std::min(place, other), ", and the program writes to one of them (",
+            input_queries_.write, "): call .clone() on it before"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> CompiledModel::WritesSharedMemory(
+    absl::Span<const RegionValue> leaves) const {
+  if (written_inputs_.empty()) return false;
+  AITUNE_ASSIGN_OR_RETURN(
+      const FlatTensors inputs,
+      inputs_.TensorsOf(leaves, device_, ConstantCheck::kTakeConstants));
+  return !CheckSharedMemory(inputs).ok();
+}
+
 absl::StatusOr<CompiledModel::Call> CompiledModel::Prepare(
     FlatTensors inputs) const {
+  AITUNE_RETURN_IF_ERROR(CheckSharedMemory(inputs));
   Call call;
   call.inputs = std::move(inputs);
   AITUNE_ASSIGN_OR_RETURN(call.outputs,
@@ -255,6 +315,24 @@ std::vector<const CompiledModel*> CompiledModel::versions() const {
 
 absl::StatusOr<c10::IValue> CompiledModel::Run(const ValueList& arguments,
                                                ConstantCheck check) const {
+  if (input_queries_.write.empty() || AreContiguous(arguments))
+    return RunInPlace(arguments, check);
+  AITUNE_RETURN_IF_ERROR(CheckSharedWrites(input_queries_, arguments));
+  std::vector<std::pair<at::Tensor, at::Tensor>> copies;
+  absl::StatusOr<c10::IValue> result =
+      RunInPlace(ContiguousOf(arguments, copies), check);
+  // Also what a call that raises has written before.
+  AITUNE_RETURN_IF_ERROR(
+      CatchExceptions(absl::StatusCode::kInternal, "an argument", [&] {
+        const c10::InferenceMode inference;
+        for (const auto& [argument, copy] : copies) argument.copy_(copy);
+        return absl::OkStatus();
+      }));
+  return result;
+}
+
+absl::StatusOr<c10::IValue> CompiledModel::RunInPlace(
+    const ValueList& arguments, ConstantCheck check) const {
   VersionState* const state = others_ == nullptr ? nullptr : others_->state();
   const auto held =
       state == nullptr ? std::unique_lock<std::mutex>() : state->Hold();

@@ -101,16 +101,17 @@ class CompiledModel {
   // Runs the model on arguments of the nesting and dtypes that it was built
   // for, with dynamic axes in their ranges. Tensors must be on the device that
   // it was compiled for; on a GPU the work is queued on LibTorch's current
-  // stream. Contiguous inputs are read in place, others are copied; the result
-  // has memory of its own. kInvalidArgument names the argument that does not
-  // fit. With kTakeConstants, numbers and strings of the call are ignored and
-  // those of the build are used. If the program asks for strides or contiguity,
-  // only contiguous tensors are accepted. With all_sizes a call may compile a
-  // further version, which takes seconds; of a model whose calls change its
-  // state (ModelState) all versions see the changes, whether they share it with
-  // the model or LibTorch runs the calls that make them, after one another.
-  // Thread-safe; concurrent calls run concurrently, but with all_sizes those of
-  // a model with state one after another.
+  // stream. Contiguous inputs are read in place, others are copied, and copied
+  // back where the program writes to inputs; the result has memory of its own.
+  // kInvalidArgument names the argument that does not fit. With kTakeConstants,
+  // numbers and strings of the call are ignored and those of the build are
+  // used. If the program asks for strides or contiguity, only contiguous
+  // tensors are accepted. With all_sizes a call may compile a further version,
+  // which takes seconds; of a model whose calls change its state (ModelState)
+  // all versions see the changes, whether they share it with the model or
+  // LibTorch runs the calls that make them, after one another. Thread-safe;
+  // concurrent calls run concurrently, but with all_sizes those of a model with
+  // state one after another.
   absl::StatusOr<c10::IValue> Run(
       const ValueList& arguments,
       ConstantCheck check = ConstantCheck::kCheck) const;
@@ -146,6 +147,12 @@ class CompiledModel {
 
   // Whether this version is right for the sizes and dtypes of `arguments`.
   bool Fits(const ValueList& arguments) const;
+
+  // Whether a call with these leaves writes to an input whose memory another
+  // one has too: RunLeaves and Bind then refuse it with kInvalidArgument, as
+  // Run does, and LibTorch must run it. Errors as RunLeaves.
+  absl::StatusOr<bool> WritesSharedMemory(
+      absl::Span<const RegionValue> leaves) const;
 
   // This version, then those made later for other sizes, in order.
   std::vector<const CompiledModel*> versions() const;
@@ -204,10 +211,15 @@ class CompiledModel {
     FlatTensors inputs;
     OutputBuffers outputs;
   };
+  // kInvalidArgument if WritesSharedMemory.
+  absl::Status CheckSharedMemory(const FlatTensors& inputs) const;
   absl::StatusOr<Call> Prepare(FlatTensors inputs) const;
   absl::StatusOr<Call> Prepare(const ValueList& arguments,
                                ConstantCheck check) const;
   absl::Status Execute(Call& call) const;
+  // Run, for contiguous arguments if the program writes to some.
+  absl::StatusOr<c10::IValue> RunInPlace(const ValueList& arguments,
+                                         ConstantCheck check) const;
   // The quantised layers without which the model may be near enough to eager
   // for `arguments`, which lie on this version's device as `there`.
   absl::StatusOr<std::set<std::string>> LayersTooMany(
@@ -219,6 +231,7 @@ class CompiledModel {
   InputNesting inputs_;
   Structure output_structure_;
   InputQueries input_queries_;
+  std::vector<int> written_inputs_;         // Trace::written_inputs
   bool sees_dict_order_ = false;            // the result of SeesDictOrder
   std::shared_ptr<Executable> executable_;  // shared with calls under way
   Device device_;

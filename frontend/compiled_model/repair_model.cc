@@ -78,8 +78,9 @@ absl::StatusOr<std::set<std::string>> CompiledModel::LayersTooMany(
     return std::set<std::string>();
   ModelState state(origin_->model);
   const ScopedModelState restore(state);
-  const absl::StatusOr<c10::IValue> eager = origin_->model.RunEager(arguments);
-  const absl::StatusOr<c10::IValue> ours = Run(there);
+  const absl::StatusOr<c10::IValue> eager =
+      origin_->model.RunEager(arguments.Clone());
+  const absl::StatusOr<c10::IValue> ours = Run(there.Clone());
   // Whatever it is that fails is no matter of the layers.
   if (!eager.ok() || !ours.ok()) return std::set<std::string>();
   return LayersToDrop(report_.quantized_layers,

@@ -42,13 +42,15 @@ class LibTorchRegion : public FallbackRegion {
         is_trial_(place.is_trial),
         state_(place.state),
         steps_(MakeRegionSteps(*trace_, ops, inputs, outputs_)),
-        frames_(steps_.slot_count) {
+        frames_(steps_.slot_count),
+        written_inputs_(inputs.size()) {
     for (size_t i = 0; i < outputs_.size(); ++i)
       output_numbers_.emplace(outputs_[i], i);
     into_memory_.resize(ops.size());
     for (size_t i = 0; i < ops.size(); ++i) {
       const auto op = static_cast<size_t>(ops[i]);
       NoteLent(trace_->ops[op]);
+      NoteWritten(trace_->ops[op], inputs);
       if (op >= trace_->schemas.size()) break;
       const auto& [name, overload] = trace_->schemas[op];
       if (!WritesAnOutput(trace_->ops[op])) continue;
@@ -78,6 +80,10 @@ class LibTorchRegion : public FallbackRegion {
     return !is_trial_ && lent_.count(outputs_[static_cast<size_t>(output)]) > 0;
   }
 
+  bool WritesInput(int input) const override {
+    return !is_trial_ && written_inputs_[static_cast<size_t>(input)];
+  }
+
   absl::Status Run(absl::Span<const RegionValue> inputs,
                    absl::Span<const int64_t> symbols,
                    absl::Span<RegionValue> outputs) const override {
@@ -95,8 +101,9 @@ class LibTorchRegion : public FallbackRegion {
       c10::IValue value;
       if (const auto* view = std::get_if<TensorView>(&inputs[i])) {
         if (slot < 0) continue;
-        call.frame.borrowed.push_back(TensorOn(*view, device_));
-        value = call.frame.borrowed.back();
+        at::Tensor tensor = TensorOn(*view, device_);
+        if (!written_inputs_[i]) call.frame.borrowed.push_back(tensor);
+        value = std::move(tensor);
       } else {
         const OpaqueValue& opaque = std::get<OpaqueValue>(inputs[i]);
         if (opaque == nullptr)
@@ -146,6 +153,13 @@ class LibTorchRegion : public FallbackRegion {
           trace_->values[static_cast<size_t>(result.value)].kind ==
               TraceValue::Kind::kTensor)
         lent_.insert(result.value);
+    }
+  }
+
+  void NoteWritten(const RecordedOp& op, const std::vector<ValueId>& inputs) {
+    if (!op.program.gives_input) return;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i] == op.arguments.at(0).value) written_inputs_[i] = true;
     }
   }
 
@@ -302,6 +316,7 @@ class LibTorchRegion : public FallbackRegion {
 
   // What runs `op` here; a GPU's is made when it is first run.
   const RecordedFunction& FunctionOf(const RecordedOp& op) const {
+    if (op.program.gives_input) return gives_input_;
     const bool gives_state = op.program.state.defined();
     if (!gives_state && (!device_.is_gpu() || op.program.on_device == nullptr))
       return op.program.run;
@@ -498,6 +513,13 @@ class LibTorchRegion : public FallbackRegion {
   std::unordered_set<ValueId> lent_;
   const RegionSteps steps_;
   mutable RegionFrames frames_;
+  // By input: whether calls write the tensor itself, which is all that is done
+  // with this input.
+  std::vector<bool> written_inputs_;
+  const RecordedFunction gives_input_ =
+      [is_trial = is_trial_](std::vector<c10::IValue>& stack) {
+        if (is_trial) stack.at(0) = stack.at(0).toTensor().clone();
+      };
   std::unordered_map<ValueId, size_t> output_numbers_;
   // By step: set for an operator that computes an output and has a variant.
   std::vector<std::unique_ptr<IntoMemory>> into_memory_;

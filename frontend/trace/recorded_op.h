@@ -59,6 +59,9 @@ struct RecordedProgram {
   // region on a GPU it gives RegionPlace::state's, and in one that is only
   // tried a copy. Not defined: `run` changes nothing outside.
   at::Tensor state = {};
+  // In place of `run`: the operator gives its argument, an input of the model
+  // that calls write; in a region that is only tried a copy.
+  bool gives_input = false;
   // Whether results lie in memory of the model, which nobody writes before the
   // call ends; null: no. Known once the trace is complete.
   std::shared_ptr<const bool> lends_memory = nullptr;

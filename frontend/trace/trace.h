@@ -104,6 +104,9 @@ struct Structure {
 inline constexpr char kWholeModel[] = "aitune::model";
 // The operator that gives one of the model's own tensors, which calls write.
 inline constexpr char kState[] = "aitune::state";
+// The operator that gives an input as the caller's own tensor, which calls
+// write.
+inline constexpr char kWrittenInput[] = "aitune::written_input";
 
 class GpuState;
 
@@ -127,6 +130,9 @@ struct Trace {
   std::vector<TraceOp> ops;
   std::vector<ConstantTensor> constants;
   std::vector<ValueId> inputs;  // flattened tensor inputs
+  // Those that calls write, by their places among these: they are the caller's
+  // own tensors (kWrittenInput), of which no other input may have memory.
+  std::vector<int> written_inputs;
   // Flattened outputs: tensors, constants or opaque values.
   std::vector<ValueId> outputs;
   Structure input_structure, output_structure;

@@ -103,10 +103,8 @@ absl::StatusOr<Trace> TraceWhole(
     const std::string& reason, std::vector<std::string> notes) {
   const PreparedGraph prepared =
       ModelState(model).exists() ? AsItIs(model) : frozen;
-  LongLoops long_loops;
-  OverwrittenReads overwritten_reads;
-  Interpreter interpreter(prepared.graph, &fitter, &region, options,
-                          &long_loops, &overwritten_reads);
+  TraceFindings findings;
+  Interpreter interpreter(prepared.graph, &fitter, &region, options, &findings);
   AITUNE_ASSIGN_OR_RETURN(
       std::vector<ProbedRef> arguments,
       BuildArguments(model, prepared, attempt, interpreter));
@@ -125,9 +123,13 @@ absl::StatusOr<Trace> TraceWhole(
   return Finish(builder, attempt, std::move(notes));
 }
 
-size_t Count(const OverwrittenReads& reads) {
+// TracedStorage::overwritten of all tensors together.
+size_t CountOverwritten(const TraceFindings& findings) {
   size_t count = 0;
-  for (const auto& [tensor, versions] : reads) count += versions.size();
+  for (const auto& [tensor, versions] : findings.overwritten_reads)
+    count += versions.size();
+  for (const auto& [input, versions] : findings.overwritten_inputs)
+    count += versions.size();
   return count;
 }
 
@@ -136,12 +138,12 @@ absl::StatusOr<Trace> TraceCall(
     const Model& model, const PreparedGraph& prepared, const Attempt& attempt,
     const SizeFitter& fitter, SizeRegion& region, const TraceOptions& options,
     std::vector<std::string> notes, const ModelState& saved, ModuleState& state,
-    LongLoops& long_loops, OverwrittenReads& overwritten_reads) {
+    TraceFindings& findings) {
   const SizeRegion whole_region = region;
-  const size_t long_before = long_loops.size();
-  const size_t overwritten_before = Count(overwritten_reads);
-  Interpreter interpreter(prepared.graph, &fitter, &region, options,
-                          &long_loops, &overwritten_reads);
+  const size_t long_before = findings.long_loops.size();
+  const size_t written_before = findings.written_inputs.size();
+  const size_t overwritten_before = CountOverwritten(findings);
+  Interpreter interpreter(prepared.graph, &fitter, &region, options, &findings);
   interpreter.set_state(state);
   interpreter.set_live_state(saved.live(), saved.WhyNotLive());
   absl::Status status =
@@ -154,17 +156,19 @@ absl::StatusOr<Trace> TraceCall(
         return BuildOutput(interpreter, result,
                            &interpreter.builder().trace().output_structure);
       });
-  if (long_loops.size() > long_before ||
-      (status.ok() && Count(overwritten_reads) > overwritten_before)) {
+  if (findings.long_loops.size() > long_before ||
+      findings.written_inputs.size() > written_before ||
+      (status.ok() && CountOverwritten(findings) > overwritten_before)) {
     region = whole_region;
     return TraceCall(model, prepared, attempt, fitter, region, options,
-                     std::move(notes), saved, state, long_loops,
-                     overwritten_reads);
+                     std::move(notes), saved, state, findings);
   }
   if (!status.ok()) return status;
   notes.insert(notes.end(), interpreter.notes().begin(),
                interpreter.notes().end());
   state = interpreter.StateAfter();
+  interpreter.builder().trace().written_inputs.assign(
+      findings.written_inputs.begin(), findings.written_inputs.end());
   return Finish(interpreter.builder(), attempt, std::move(notes));
 }
 
@@ -176,11 +180,10 @@ absl::StatusOr<Trace> TraceAnyCall(
     const SizeFitter& fitter, SizeRegion& region, const TraceOptions& options,
     const std::vector<std::string>& notes, const ModelState& saved) {
   ModuleState state;
-  LongLoops long_loops;
-  OverwrittenReads overwritten_reads;
+  TraceFindings findings;
   absl::StatusOr<Trace> first =
       TraceCall(model, prepared, attempt, fitter, region, options, notes, saved,
-                state, long_loops, overwritten_reads);
+                state, findings);
   if (!first.ok()) return first;
   const std::set<std::string> changed = ChangedAttributes({}, state);
   if (changed.empty()) return first;
@@ -195,7 +198,7 @@ absl::StatusOr<Trace> TraceAnyCall(
   ModuleState after = state;
   absl::StatusOr<Trace> second =
       TraceCall(model, prepared, attempt, fitter, region, options, notes, saved,
-                after, long_loops, overwritten_reads);
+                after, findings);
   if (second.ok() && ChangedAttributes(state, after).empty() &&
       ComputeTheSame(*first, *second))
     return first;

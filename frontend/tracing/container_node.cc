@@ -131,11 +131,19 @@ ProbedRef Interpreter::MakeInput(std::vector<c10::IValue> probes,
   auto tensor = std::make_shared<ProbedValue>();
   tensor->kind = Kind::kTensor;
   tensor->probes = std::move(probes);
-  tensor->id = builder_.AddTensor(type);
+  const ValueId id = builder_.AddTensor(type);
   tensor->type = std::move(type);
   tensor->has_type = true;
+  std::vector<ValueId>& inputs = builder_.trace().inputs;
+  const size_t place = inputs.size();
+  inputs.push_back(id);
+  const bool is_written = findings_.written_inputs.count(place) > 0;
+  if (!is_written) tensor->id = id;
   functionalizer_.OwnStorage(tensor, /*tainted=*/true, /*constant=*/false,
                              "the model writes to one of its inputs");
+  tensor->storage->input = static_cast<int>(place);
+  if (is_written)
+    ShareInput(*tensor->storage, id, &findings_.overwritten_inputs[place]);
   return tensor;
 }
 

@@ -16,7 +16,9 @@
 namespace aitune::frontend {
 namespace {
 
-constexpr char kReadsState[] = "it reads the model's own tensor";
+std::string ReadsState(const TracedStorage& storage) {
+  return absl::StrCat("it reads ", storage.state_name);
+}
 
 // Views that only regroup axes: undone by reshaping to the old sizes.
 bool IsReshape(const std::string& name) {
@@ -175,6 +177,15 @@ absl::StatusOr<ValueId> Functionalizer::Read(ProbedValue& tensor) {
   return tensor.id;
 }
 
+absl::StatusOr<ValueId> Functionalizer::ReadResult(ProbedValue& tensor) {
+  const TracedStorage& storage = *tensor.storage;
+  if (storage.state < 0) return Read(tensor);
+  if (storage.unknown_views || !tensor.has_type)
+    return absl::UnimplementedError(absl::StrCat(
+        storage.read_only, ", and returns a view of it of unknown origin"));
+  return ReadPartOfState(tensor);
+}
+
 absl::StatusOr<ValueId> Functionalizer::Undo(const ViewStep& step,
                                              ValueId parent,
                                              const TensorType& parent_type,
@@ -247,7 +258,7 @@ absl::Status Functionalizer::PrepareWrite(const ProbedValue& tensor,
 void Functionalizer::ReadState(TracedStorage& storage) {
   std::vector<ResultTemplate> results(2);
   results[0].value = builder_->AddTensor(storage.base_type);
-  results[1].value = builder_->AddOpaque(kReadsState);
+  results[1].value = builder_->AddOpaque(ReadsState(storage));
   // Kernels read rows one behind the other.
   const auto is_lent =
       std::make_shared<bool>(storage.base_tensors[0].is_contiguous());
@@ -260,7 +271,7 @@ void Functionalizer::ReadState(TracedStorage& storage) {
   program.lends_memory = is_lent;
   builder_->AddRegion("aitune::read_state", std::move(program),
                       {ArgumentTemplate::Value(storage.state)}, results,
-                      kReadsState, /*has_side_effects=*/false);
+                      ReadsState(storage), /*has_side_effects=*/false);
   storage.base = results[0].value;
   storage.state = results[1].value;
   storage.is_lent = is_lent;
@@ -270,7 +281,7 @@ ValueId Functionalizer::ReadPartOfState(const ProbedValue& part) {
   TracedStorage& storage = *part.storage;
   std::vector<ResultTemplate> results(2);
   results[0].value = builder_->AddTensor(part.type);
-  results[1].value = builder_->AddOpaque(kReadsState);
+  results[1].value = builder_->AddOpaque(ReadsState(storage));
   std::vector<ArgumentTemplate> recipes = {
       ArgumentTemplate::Value(storage.state)};
   RecordedProgram program;
@@ -283,7 +294,7 @@ ValueId Functionalizer::ReadPartOfState(const ProbedValue& part) {
     stack = {copy, state};
   };
   builder_->AddRegion("aitune::read_state", std::move(program),
-                      std::move(recipes), results, kReadsState,
+                      std::move(recipes), results, ReadsState(storage),
                       /*has_side_effects=*/false);
   storage.state = results[1].value;
   return results[0].value;

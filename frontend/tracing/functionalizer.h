@@ -40,6 +40,10 @@ class Functionalizer {
   // made for a constant tensor. kUnimplemented when a trace cannot express it.
   absl::StatusOr<ValueId> Read(ProbedValue& tensor);
 
+  // As Read, for a result of the program: in memory of its own, also where that
+  // of `tensor` is one that outlives the call.
+  absl::StatusOr<ValueId> ReadResult(ProbedValue& tensor);
+
   // Records that the contents of `tensor` are now `value`, which has its type,
   // and updates all tensors that share its memory. kUnimplemented when the
   // memory belongs to an input or the model, or when one of the view operators
@@ -52,8 +56,8 @@ class Functionalizer {
   // Write.
   absl::Status PrepareWrite(const ProbedValue& tensor, bool separate_probes);
 
-  // To be called after a call wrote to `tensor`, which is the model's own or a
-  // view of it: `state` is the model's tensor after that.
+  // To be called after a call wrote to `tensor`, which has TracedStorage::state
+  // or is a view of such a one: `state` is that tensor after the call.
   void StateWritten(ProbedValue& tensor, ValueId state);
 
   // To be called after the memory of a constant `tensor` was overwritten with
@@ -63,7 +67,8 @@ class Functionalizer {
  private:
   absl::StatusOr<ValueId> ReadBase(TracedStorage& storage,
                                    const std::string& name);
-  // Makes the present contents of the model's own tensor a value of the trace.
+  // Makes the present contents of a tensor with TracedStorage::state a value of
+  // the trace.
   void ReadState(TracedStorage& storage);
   // Makes a copy of those of `part`, a view of it, a value of the trace.
   ValueId ReadPartOfState(const ProbedValue& part);

@@ -139,6 +139,11 @@ absl::StatusOr<Interpreter::Results> Interpreter::InvokeInPlace(
     return absl::UnimplementedError(
         absl::StrCat(name, " changes the memory behind a tensor"));
   if (target->storage->state >= 0) return WriteState(call, written[0]);
+  if (target->storage->input >= 0) {
+    findings_.written_inputs.insert(
+        static_cast<size_t>(target->storage->input));
+    return absl::UnimplementedError(target->storage->read_only);
+  }
   const auto returned = [&] {
     return call.result_count == 0 ? Results() : Results({target});
   };

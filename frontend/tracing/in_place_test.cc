@@ -88,9 +88,9 @@ INSTANTIATE_TEST_SUITE_P(
         "  y = x * 0 + 3\n  z = y.detach()\n  z.add_(1)\n  return y",
         "  y = x.sum() + torch.arange(x.size(0))\n  y[0] = 1.0\n  return y"));
 
-TEST(InPlaceRejections, WritingAnInputIsLibTorchs) {
+TEST(InPlaceRejections, GivingAnInputOtherSizesIsLibTorchs) {
   const auto trace = TraceAndCompare(
-      "def forward(self, x: Tensor):\n  x.add_(1)\n  return x * 2",
+      "def forward(self, x: Tensor):\n  x.unsqueeze_(0)\n  return x * 2",
       {"float32[4]"});
   ASSERT_TRUE(trace.ok()) << trace.status();
   EXPECT_THAT(OpNames(*trace), ElementsAre("aitune::model"));

@@ -125,14 +125,12 @@ bool MayDependOnData(Node* node, const std::unordered_set<Value*>& tainted) {
 
 Interpreter::Interpreter(std::shared_ptr<torch::jit::Graph> graph,
                          const SizeFitter* fitter, SizeRegion* region,
-                         const TraceOptions& options, LongLoops* long_loops,
-                         OverwrittenReads* overwritten_reads)
+                         const TraceOptions& options, TraceFindings* findings)
     : graph_(std::move(graph)),
       fitter_(*fitter),
       region_(*region),
       options_(options),
-      long_loops_(*long_loops),
-      overwritten_reads_(*overwritten_reads),
+      findings_(*findings),
       functionalizer_(&builder_) {
   FindLastUses(graph_->block(), last_uses_);
   nodes_total_ = CountNodes(graph_->block());
@@ -353,7 +351,7 @@ bool Interpreter::LoopDependsOnData(Node* node) {
 absl::Status Interpreter::RunLoop(Node* node) {
   if (LoopDependsOnData(node))
     return RunAsRegion(node, "how often it runs depends on data");
-  if (long_loops_.count(node) > 0) return RunAsRegion(node, kLongLoop);
+  if (findings_.long_loops.count(node) > 0) return RunAsRegion(node, kLongLoop);
   AITUNE_ASSIGN_OR_RETURN(
       int64_t trips, UniformInt(Get(node->input(0)), "the length of a loop"));
   absl::StatusOr<bool> running =
@@ -372,7 +370,7 @@ absl::Status Interpreter::RunLoop(Node* node) {
     if (iteration >= options_.max_loop_iterations ||
         static_cast<int64_t>(builder_.op_count() - ops_before_loop_) >
             options_.max_loop_ops) {
-      long_loops_.insert(outermost_loop_);
+      findings_.long_loops.insert(outermost_loop_);
       return absl::UnimplementedError(kLongLoop);
     }
     Set(body->inputs()[0], MakePlain(std::vector<c10::IValue>(

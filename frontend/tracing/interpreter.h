@@ -50,23 +50,29 @@ inline constexpr char kUntypedArgument[] =
 // The reason why LibTorch runs a loop whole whose length is known.
 inline constexpr char kLongLoop[] = "a loop is too long to unroll";
 
-// Loops of a graph that are not unrolled.
-using LongLoops = std::unordered_set<const torch::jit::Node*>;
-
-// TracedStorage::overwritten of each of the model's own tensors.
-using OverwrittenReads = std::map<const at::Tensor*, std::set<int>>;
+// What a trace of a program finds that another one must know from the start.
+struct TraceFindings {
+  // Loops of the graph that are not unrolled.
+  std::unordered_set<const torch::jit::Node*> long_loops;
+  // The inputs, by their places in Trace::inputs, that the program writes.
+  std::set<size_t> written_inputs;
+  // TracedStorage::overwritten of each of the model's own tensors, and of these
+  // inputs.
+  std::map<const at::Tensor*, std::set<int>> overwritten_reads;
+  std::map<size_t, std::set<int>> overwritten_inputs;
+};
 
 class Interpreter {
  public:
   // `fitter`, `region` and `options` must outlive this. The fitter's probes
   // must be points of the region, which shrinks when the program decides by
   // sizes. The graph must be inlined; it is only read. LibTorch runs
-  // `long_loops` whole; Run adds the outermost loop around one that is too long
-  // to unroll, and gives up.
+  // `findings->long_loops` whole; Run adds the outermost loop around one that
+  // is too long to unroll, and gives up. So it does at the first write to an
+  // input that is not among `findings->written_inputs`, which it adds.
   Interpreter(std::shared_ptr<torch::jit::Graph> graph,
               const SizeFitter* fitter, SizeRegion* region,
-              const TraceOptions& options, LongLoops* long_loops,
-              OverwrittenReads* overwritten_reads);
+              const TraceOptions& options, TraceFindings* findings);
 
   // Sets the values that attributes of modules have before the program runs,
   // where they differ from those in the modules.
@@ -94,7 +100,7 @@ class Interpreter {
   // written.
   ProbedRef MakeModelConstant(const c10::IValue& value,
                               const std::string& name);
-  // A tensor input, whose value `id` has the type `type`.
+  // The trace's next input, a tensor of this type.
   ProbedRef MakeInput(std::vector<c10::IValue> probes, TensorType type);
 
   // Makes sure that a number or string has the same value in the whole region,
@@ -265,7 +271,15 @@ class Interpreter {
   // The value that is the model's own tensor, if `tensor` is one that calls
   // write; otherwise null.
   ProbedRef FindState(const at::Tensor& tensor, const std::string& name);
-  // Runs a call that writes to argument `written`, such a tensor or a view.
+  // Makes `storage` the memory of the caller's own tensor, the trace's input
+  // `id`, which calls write.
+  void ShareInput(TracedStorage& storage, ValueId id,
+                  std::set<int>* overwritten);
+  // Makes what `program` gives the state of `storage`, as the operator `name`.
+  void AddState(TracedStorage& storage, const std::string& name,
+                RecordedProgram program, std::vector<ArgumentTemplate> recipes);
+  // Runs a call that writes to argument `written`, a tensor of the model's or
+  // the caller's that calls write, or a view of one.
   absl::StatusOr<Results> WriteState(const Invocation& call, size_t written);
   // Whether the first argument is such a tensor, or a view by known steps.
   bool HasStateFirst(const Invocation& call) const;
@@ -353,8 +367,7 @@ class Interpreter {
   const SizeFitter& fitter_;
   SizeRegion& region_;
   const TraceOptions& options_;
-  LongLoops& long_loops_;
-  OverwrittenReads& overwritten_reads_;
+  TraceFindings& findings_;
   TraceBuilder builder_;
   Functionalizer functionalizer_;
   std::vector<std::string> notes_;

@@ -43,13 +43,17 @@ struct TracedStorage {
   // Whether the contents are independent of input data and the same in all
   // probes.
   bool constant = false;
-  // The value of the trace that is the model's own tensor, whose memory this is
-  // (state_write.cc); -1 for other memory.
+  // The value of the trace that is the model's or the caller's own tensor,
+  // which calls write and whose memory this is (state_write.cc); -1 for other
+  // memory.
   ValueId state = -1;
+  std::string state_name;  // of such a tensor, for messages
+  // The place in Trace::inputs of the input whose memory this is; -1: of none.
+  int input = -1;
   // Whether the value that was read of `state` last lies in the tensor's own
   // memory, as long as that is not written after it; null: none was read.
   std::shared_ptr<bool> is_lent;
-  // Of the model's own tensor: the versions whose parts were read, and then
+  // Of such a tensor: the versions whose parts were read, and then
   // overwritten, in a trace before this one. Of these the parts are copied.
   std::set<int>* overwritten = nullptr;
   int64_t read_elements = 0;   // elements of the parts read in this version

@@ -1,9 +1,9 @@
-// The model's own tensors that its calls write in place. The trace has the
-// tensor itself as a value that only LibTorch knows. What reads it reads its
-// memory or, where a write follows in the call, a copy of the parts that are
-// read; each write is an operator that LibTorch runs on the tensor. Reads and
-// writes give the tensor again, as what the next one takes, so that they stay
-// in order.
+// The tensors of the model and of the caller, inputs, that calls write in
+// place. The trace has the tensor itself as a value that only LibTorch knows.
+// What reads it reads its memory or, where a write follows in the call, a copy
+// of the parts that are read; each write is an operator that LibTorch runs on
+// the tensor. Reads and writes give the tensor again, as what the next one
+// takes, so that they stay in order.
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include <set>
@@ -23,7 +23,12 @@ namespace {
 
 using Kind = ProbedValue::Kind;
 
-constexpr char kIsState[] = "it is the model's own tensor, which calls write";
+constexpr char kModels[] = "the model's own tensor";
+constexpr char kCallers[] = "an input";
+
+std::string IsState(const TracedStorage& storage) {
+  return absl::StrCat("it is ", storage.state_name, ", which calls write");
+}
 
 // An argument that is a view of the tensor.
 struct RecordedPart {
@@ -77,15 +82,34 @@ ProbedRef Interpreter::FindState(const at::Tensor& tensor,
   state->type.sizes.assign(own->sizes().begin(), own->sizes().end());
   functionalizer_.OwnStorage(state, /*tainted=*/true, /*constant=*/false,
                              writes_own_);
-  ResultTemplate result;
-  result.value = builder_.AddOpaque(kIsState);
   RecordedProgram program;
   program.state = *own;
-  builder_.AddRegion(kState, std::move(program), {}, {result}, kIsState,
-                     /*has_side_effects=*/false);
-  state->storage->state = result.value;
-  state->storage->overwritten = &overwritten_reads_[own];
+  state->storage->state_name = kModels;
+  AddState(*state->storage, kState, std::move(program), {});
+  state->storage->overwritten = &findings_.overwritten_reads[own];
   return state;
+}
+
+void Interpreter::ShareInput(TracedStorage& storage, ValueId id,
+                             std::set<int>* overwritten) {
+  RecordedProgram program;
+  program.gives_input = true;
+  storage.state_name = kCallers;
+  storage.base = -1;
+  AddState(storage, kWrittenInput, std::move(program),
+           {ArgumentTemplate::Value(id)});
+  storage.overwritten = overwritten;
+}
+
+void Interpreter::AddState(TracedStorage& storage, const std::string& name,
+                           RecordedProgram program,
+                           std::vector<ArgumentTemplate> recipes) {
+  const std::string reason = IsState(storage);
+  ResultTemplate result;
+  result.value = builder_.AddOpaque(reason);
+  builder_.AddRegion(name, std::move(program), std::move(recipes), {result},
+                     reason, /*has_side_effects=*/false);
+  storage.state = result.value;
 }
 
 bool Interpreter::HasStateFirst(const Invocation& call) const {
@@ -117,13 +141,14 @@ void Interpreter::AddGather(const Invocation& call,
   parts.push_back({0, RecordedViews(call.arguments[0]->views, recipes)});
   const size_t kept = results.size();
   ResultTemplate& state = results.emplace_back();
-  state.value = builder_.AddOpaque(kIsState);
+  state.value = builder_.AddOpaque(IsState(storage));
   const ValueId after = state.value;
   builder_.AddRegion(
       call.schema->name(),
       {OnParts(call.run, std::move(parts), call.arguments.size(), kept)},
       std::move(recipes), std::move(results),
-      "it reads parts of the model's own tensor, which a later operator writes",
+      absl::StrCat("it reads parts of ", storage.state_name,
+                   ", which a later operator writes"),
       /*has_side_effects=*/false);
   storage.state = after;
 }
@@ -134,10 +159,10 @@ absl::StatusOr<Interpreter::Results> Interpreter::WriteState(
   TracedStorage& storage = *target->storage;
   if (MayChangeSizes(*call.schema, written))
     return absl::UnimplementedError(absl::StrCat(
-        writes_own_, ": ", call.schema->name(), " may change its sizes"));
+        storage.read_only, ": ", call.schema->name(), " may change its sizes"));
   if (storage.unknown_views)
     return absl::UnimplementedError(absl::StrCat(
-        writes_own_,
+        storage.read_only,
         ": a view of what is written is at a place that data decides, or of "
         "unknown origin"));
   AITUNE_RETURN_IF_ERROR(SettlePossibleViews(storage));
@@ -162,23 +187,33 @@ absl::StatusOr<Interpreter::Results> Interpreter::WriteState(
     recipes.push_back(ArgumentTemplate::Value(value));
   AITUNE_RETURN_IF_ERROR(Execute(call).status());
   ResultTemplate result;
-  result.value = builder_.AddOpaque(kIsState);
+  result.value = builder_.AddOpaque(IsState(storage));
   builder_.AddRegion(
       call.schema->name(),
       {OnParts(call.run, std::move(parts), call.arguments.size(), /*kept=*/0)},
-      std::move(recipes), {result}, "it writes to the model's own tensor",
+      std::move(recipes), {result},
+      absl::StrCat("it writes to ", storage.state_name),
       /*has_side_effects=*/true);
   functionalizer_.StateWritten(*target, result.value);
   return call.result_count == 0 ? Results() : Results({target});
 }
 
 absl::Status Interpreter::CheckOutput(const ProbedValue& value) const {
-  const bool is_state = value.IsTensor() && value.storage->state >= 0;
-  const bool may_be =
-      value.kind == Kind::kOpaque && value.may_share_memory && !states_.empty();
-  if (!is_state && !may_be) return absl::OkStatus();
-  return absl::UnimplementedError(
-      "the model returns its own tensor, which calls write");
+  const auto is_models = [&] {
+    return value.IsTensor() && value.storage->state >= 0 &&
+           value.storage->input < 0;
+  };
+  const auto may_be = [&] {
+    return value.kind == Kind::kOpaque && value.may_share_memory;
+  };
+  if (is_models() || (may_be() && !states_.empty()))
+    return absl::UnimplementedError(
+        "the model returns its own tensor, which calls write");
+  if (may_be() && !findings_.written_inputs.empty())
+    return absl::UnimplementedError(
+        "the model writes to one of its inputs, and may return it as a value "
+        "that only LibTorch knows");
+  return absl::OkStatus();
 }
 
 }  // namespace aitune::frontend

@@ -93,7 +93,6 @@ class InputBuilder {
     }
     ProbedRef tensor =
         interpreter_.MakeInput(std::move(copies), std::move(type));
-    interpreter_.builder().trace().inputs.push_back(tensor->id);
     *structure = Structure();
     structure->type_name = "Tensor";
     return tensor;
@@ -116,7 +115,7 @@ absl::Status BuildOutput(Interpreter& interpreter, const ProbedRef& value,
         return absl::OkStatus();
       }
       AITUNE_ASSIGN_OR_RETURN(ValueId id,
-                              interpreter.functionalizer().Read(*value));
+                              interpreter.functionalizer().ReadResult(*value));
       builder.trace().outputs.push_back(id);
       structure->type_name = "Tensor";
       return absl::OkStatus();

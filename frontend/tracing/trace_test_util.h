@@ -28,9 +28,10 @@ absl::StatusOr<Trace> TraceSource(const std::string& source,
                                   const std::vector<std::string>& specs,
                                   const TraceOptions& options = {});
 
-// Traces `source` and compares the trace with eager for several inputs of the
-// specified kinds: every combination of the bounds of the trace's symbols, and
-// values drawn anew. Returns the trace; the error says what differs.
+// Traces `source` and compares the trace with eager, the result and what is
+// left of the arguments, for several inputs of the specified kinds: every
+// combination of the bounds of the trace's symbols, and values drawn anew.
+// Returns the trace; the error says what differs.
 absl::StatusOr<Trace> TraceAndCompare(const std::string& source,
                                       const std::vector<std::string>& specs,
                                       const TraceOptions& options = {});

@@ -2,6 +2,7 @@
 
 #include <ATen/Functions.h>
 #include <ATen/core/ivalue.h>
+#include <c10/core/InferenceMode.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <dlfcn.h>
 
@@ -44,6 +45,27 @@ ValueList ToDevice(const ValueList& values, const Device& device) {
     }));
   }
   return ValueList(std::move(moved));
+}
+
+void CopyChangesBack(const ValueList& there, const ValueList& here) {
+  const auto tensors = [](const ValueList& values) {
+    std::vector<at::Tensor> all;
+    for (const c10::IValue& value : values.values()) {
+      for (const at::Tensor& tensor : TensorLeaves(value))
+        all.push_back(tensor);
+    }
+    return all;
+  };
+  const c10::InferenceMode inference;
+  const std::vector<at::Tensor> changed = tensors(there), mine = tensors(here);
+  for (size_t i = 0; i < mine.size(); ++i) {
+    if (!mine[i].defined() || mine[i].layout() != at::kStrided ||
+        !mine[i].is_cpu() || changed.at(i).is_cpu())
+      continue;
+    const at::Tensor now = changed[i].cpu();
+    // The caller's memory may be read-only where nothing changes.
+    if (!now.equal(mine[i])) mine[i].copy_(now);
+  }
 }
 
 c10::IValue ToCpu(const c10::IValue& value) {

@@ -26,6 +26,11 @@ ValueList ToDevice(const ValueList& values, const Device& device);
 ValueList ToCpu(const ValueList& values);
 c10::IValue ToCpu(const c10::IValue& value);
 
+// Gives tensors of `here`, on the CPU, the elements of those of `there`, which
+// were copies of them on a GPU, where these have changed since. Waits for the
+// work on LibTorch's current stream. May throw LibTorch's exceptions.
+void CopyChangesBack(const ValueList& there, const ValueList& here);
+
 // The stream of `gpu` that LibTorch queues work on in this thread, as CUstream.
 void* CurrentStream(const Device& gpu);
 

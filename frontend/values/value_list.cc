@@ -143,6 +143,16 @@ std::string ValueList::Describe() const {
                        });
 }
 
+ValueList ValueList::Clone() const {
+  std::vector<c10::IValue> copies;
+  for (const c10::IValue& value : *values_) {
+    copies.push_back(MapTensors(value, [](const at::Tensor& tensor, int) {
+      return tensor.defined() ? tensor.clone() : tensor;
+    }));
+  }
+  return ValueList(std::move(copies));
+}
+
 absl::StatusOr<ValueList> LoadSamples(const std::string& path,
                                       std::vector<std::string>* names) {
   // Opening a pipe would wait for its other end.

@@ -30,6 +30,10 @@ class ValueList {
   // For example "float32[1,3,224,224], int64=5".
   std::string Describe() const;
 
+  // The same values with memory of its own for each tensor, of equal strides
+  // where they leave no gaps. May throw LibTorch's exceptions.
+  ValueList Clone() const;
+
  private:
   std::shared_ptr<const std::vector<c10::IValue>> values_;
 };

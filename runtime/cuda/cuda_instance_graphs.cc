@@ -139,6 +139,11 @@ absl::Status CudaInstance::RunGraph(Context& context,
   const bool has_run = recording.tried && recording.tried->ok();
   if (!status.ok() && !has_run) return status;
   if (!has_run) AITUNE_RETURN_IF_ERROR(context.staged.Launch(stream));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (plan_.is_written(static_cast<int>(i)))
+      AITUNE_RETURN_IF_ERROR(
+          copy(inputs[i], staged_inputs[i], input_bytes_[i]));
+  }
   for (size_t i = 0; i < outputs.size(); ++i) {
     AITUNE_RETURN_IF_ERROR(
         copy(outputs[i], staged_outputs[i], output_bytes_[i]));

@@ -52,6 +52,11 @@ class FallbackRegion {
   // TensorView without memory for it, and sets its `data`; nobody may write
   // there. Thread-safe.
   virtual bool LendsOutput(int /*output*/) const { return false; }
+
+  // Whether this region or a later one, which gets its memory from this one,
+  // writes to this input, an input of the plan: Run then gets the caller's own
+  // memory, or what the plan copies back there. Thread-safe.
+  virtual bool WritesInput(int /*input*/) const { return false; }
 };
 
 }  // namespace aitune

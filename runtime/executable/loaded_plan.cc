@@ -97,6 +97,7 @@ absl::StatusOr<std::unique_ptr<LoadedPlan>> LoadedPlan::Load(
   loaded->FindGivenOutputs();
   loaded->is_lent_.assign(loaded->values_.size(), false);
   loaded->FindLent();
+  loaded->FindWrittenInputs();
   return loaded;
 }
 
@@ -133,6 +134,19 @@ void LoadedPlan::FindLent() {
                         !values_[value].persistent &&
                         values_[value].root == value &&
                         step.region->LendsOutput(static_cast<int>(i));
+    }
+  }
+}
+
+void LoadedPlan::FindWrittenInputs() {
+  is_written_.assign(input_types_.size(), false);
+  for (const LoadedStep& step : steps_) {
+    if (step.region == nullptr) continue;
+    for (size_t i = 0; i < step.inputs.size(); ++i) {
+      const LoadedValue& value = values_[step.inputs[i]];
+      if (value.storage == ValueProto::INPUT &&
+          step.region->WritesInput(static_cast<int>(i)))
+        is_written_[value.index] = true;
     }
   }
 }

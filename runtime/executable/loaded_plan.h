@@ -114,6 +114,8 @@ class LoadedPlan {
   // Whether a region lends the memory of this value
   // (FallbackRegion::LendsOutput).
   bool is_lent(int32_t value) const { return is_lent_[value]; }
+  // Whether a region writes to the plan's input (FallbackRegion::WritesInput).
+  bool is_written(int input) const { return is_written_[input]; }
   const std::vector<PlanTensorType>& input_types() const {
     return input_types_;
   }
@@ -135,6 +137,7 @@ class LoadedPlan {
   absl::Status LoadSteps(bool initialization);
   void FindGivenOutputs();
   void FindLent();
+  void FindWrittenInputs();
 
   ExecutablePlan plan_;
   std::shared_ptr<const KernelLibrary> kernels_;
@@ -145,6 +148,7 @@ class LoadedPlan {
   std::vector<int32_t> output_values_;
   std::vector<int32_t> given_outputs_;  // by value
   std::vector<bool> is_lent_;           // by value
+  std::vector<bool> is_written_;        // by input
   std::vector<PlanTensorType> input_types_, output_types_;
   std::vector<AlignedBuffer> owned_;  // packed constants, persistent values
   // Constants and persistent values on a GPU, and their bytes; by value.

@@ -1,5 +1,6 @@
-// Generated programs that read and write views of their own buffers give what
-// eager gives, call after call, and leave the buffers as eager leaves them.
+// Generated programs that read and write views of their own buffers, or of
+// their arguments, give what eager gives, call after call, and leave these as
+// eager leaves them.
 //
 // By hand, with other numbers: --test_env=AITUNE_STATE_PROGRAMS=2000
 // --test_env=AITUNE_FIRST_STATE_PROGRAM=100000, and AITUNE_STATE_DEVICE=cuda
@@ -18,6 +19,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "frontend/compiled_model/compiled_model.h"
 #include "frontend/testing/environment.h"
 #include "frontend/testing/models.h"
@@ -35,6 +37,18 @@ using frontend::ValueList;
 using Sizes = std::vector<int64_t>;
 
 constexpr int kCalls = 4;
+
+// The tensors that the program reads and writes, and all of their sizes.
+const char* const kTensors[] = {"a", "b", "turned", "c", "i"};
+
+at::Tensor InitialTensor(const std::string& name) {
+  if (name == "i") return at::tensor({0, 2}, at::kLong);
+  const at::Tensor numbers = at::arange(24, at::kFloat).sin().reshape({4, 6});
+  if (name == "b") return numbers.flip(0);
+  if (name == "turned") return numbers.t();
+  if (name == "c") return numbers[0].clone();
+  return numbers;
+}
 
 // A tensor that the program names.
 struct Named {
@@ -63,9 +77,21 @@ class Generator {
     }
     MakeResult(views_);
     MakeResult(values_);
-    return absl::StrCat("def forward(self, x: Tensor):\n", lines_, "  return ",
+    // In every second program some of its buffers are arguments instead.
+    const bool has_arguments = Below(2) == 0;
+    for (const char* name : kTensors) {
+      if (has_arguments && Below(2) == 0) arguments_.push_back(name);
+    }
+    std::string parameters = "self, x: Tensor";
+    for (const std::string& name : arguments_) {
+      absl::StrAppend(&parameters, ", ", name, ": Tensor");
+      absl::StrReplaceAll({{absl::StrCat("self.", name), name}}, &lines_);
+    }
+    return absl::StrCat("def forward(", parameters, "):\n", lines_, "  return ",
                         absl::StrJoin(results_, ", "), "\n");
   }
+  // Of Program, behind x: names among kTensors.
+  const std::vector<std::string>& arguments() const { return arguments_; }
 
  private:
   int Below(int64_t bound) {
@@ -188,24 +214,15 @@ class Generator {
                                {"self.c", {6}}};
   std::vector<Named> values_ = {{"x", {4, 6}}};
   std::string lines_;
-  std::vector<std::string> results_;
+  std::vector<std::string> results_, arguments_;
   int made_ = 0;
 };
 
 Model Make(const std::string& program) {
   torch::jit::Module module("Stateful");
   module.register_attribute("training", c10::BoolType::get(), false);
-  const auto numbers = [](at::IntArrayRef sizes) {
-    return at::arange(24, at::kFloat)
-        .sin()
-        .narrow(0, 0, sizes[0] * sizes[1])
-        .reshape(sizes);
-  };
-  module.register_buffer("a", numbers({4, 6}));
-  module.register_buffer("b", numbers({4, 6}).flip(0));
-  module.register_buffer("turned", numbers({4, 6}).t());
-  module.register_buffer("c", numbers({1, 6})[0].clone());
-  module.register_buffer("i", at::tensor({0, 2}, at::kLong));
+  for (const char* name : kTensors)
+    module.register_buffer(name, InitialTensor(name));
   module.define(program);
   auto model = Model::FromModule(std::move(module));
   EXPECT_TRUE(model.ok()) << model.status() << program;
@@ -225,11 +242,21 @@ TEST(GeneratedState, IsThatOfEager) {
   const int first = FromEnvironment("AITUNE_FIRST_STATE_PROGRAM", 1);
   int compiled_count = 0;
   for (int seed = first; seed < first + count && !HasFailure(); ++seed) {
-    const std::string program = Generator(seed).Program();
+    Generator generator(seed);
+    const std::string program = generator.Program();
     SCOPED_TRACE(absl::StrCat("seed ", seed, "\n", program));
     const Model ours = Make(program), eager = Make(program);
     frontend::ModelInputs inputs;
     inputs.specs = {*frontend::ParseInputSpec("float32[4,6]")};
+    std::vector<c10::IValue> our_tensors, eagers_tensors;
+    for (const std::string& name : generator.arguments()) {
+      our_tensors.emplace_back(InitialTensor(name));
+      eagers_tensors.emplace_back(InitialTensor(name));
+      const at::Tensor& tensor = our_tensors.back().toTensor();
+      inputs.specs.push_back(*frontend::ParseInputSpec(
+          absl::StrCat(name == "i" ? "int64[" : "float32[",
+                       absl::StrJoin(tensor.sizes(), ","), "]")));
+    }
     frontend::BuildOptions options;
     options.compile.measureCandidates = false;
     options.compile.device = StateDevice().ToString();
@@ -238,9 +265,19 @@ TEST(GeneratedState, IsThatOfEager) {
     compiled_count += !(*compiled)->report().LibTorchRunsAll();
     for (int call = 0; call < kCalls; ++call) {
       at::manual_seed(static_cast<uint64_t>(call));
-      const ValueList arguments({at::randn({4, 6})});
-      const auto result = RunThere(**compiled, arguments);
-      const auto wanted = eager.RunEager(arguments);
+      const at::Tensor x = at::randn({4, 6});
+      const auto with_x = [&](const std::vector<c10::IValue>& tensors) {
+        std::vector<c10::IValue> arguments = {x.clone()};
+        arguments.insert(arguments.end(), tensors.begin(), tensors.end());
+        return ValueList(std::move(arguments));
+      };
+      const auto result = RunThere(**compiled, with_x(our_tensors));
+      const auto wanted = eager.RunEager(with_x(eagers_tensors));
+      for (size_t i = 0; i < our_tensors.size(); ++i) {
+        EXPECT_TRUE(at::allclose(our_tensors[i].toTensor(),
+                                 eagers_tensors[i].toTensor(), 1e-4, 1e-5))
+            << generator.arguments()[i] << " after call " << call;
+      }
       ASSERT_EQ(result.ok(), wanted.ok()) << result.status() << wanted.status();
       if (wanted.ok()) frontend::ExpectClose(*result, *wanted, 1e-4);
       // LibTorch's copy of a whole model on a GPU is its own.

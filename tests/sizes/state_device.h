@@ -51,14 +51,17 @@ class ScopedOtherStream {
   std::optional<frontend::ScopedStream> stream_;
 };
 
-// The result of `model` for arguments that are on the CPU, on the CPU.
+// The result of `model` for arguments that are on the CPU, on the CPU, where
+// the call's writes to these are seen too.
 template <typename Compiled>
 absl::StatusOr<c10::IValue> RunThere(const Compiled& model,
                                      const frontend::ValueList& arguments) {
   if (!StateDevice().is_gpu()) return model.Run(arguments);
   const ScopedOtherStream stream;
-  const absl::StatusOr<c10::IValue> result =
-      model.Run(frontend::ToDevice(arguments, StateDevice()));
+  const frontend::ValueList there =
+      frontend::ToDevice(arguments, StateDevice());
+  const absl::StatusOr<c10::IValue> result = model.Run(there);
+  frontend::CopyChangesBack(there, arguments);
   if (!result.ok()) return result;
   return frontend::ToCpu(*result);
 }

@@ -56,6 +56,9 @@ absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::Run(
     }
     return RunEager(inputs);
   }
+  AITUNE_ASSIGN_OR_RETURN(const bool writes_shared,
+                          (*compiled)->WritesSharedMemory(inputs));
+  if (writes_shared) return RunEager(inputs);
   const ScopedActivity activity(ScopedActivity::Kind::kCall);
   const ScopedMemoryBudget budget(memory_limit_.get());
   AITUNE_RETURN_IF_ERROR(memory_limit_->Check());
@@ -98,6 +101,12 @@ absl::StatusOr<std::unique_ptr<BoundCall>> CompiledBackend::Bind(
   if (compiled == nullptr)
     return absl::UnimplementedError(
         "LibTorch runs the call: the limit of compiled versions is reached");
+  AITUNE_ASSIGN_OR_RETURN(const bool writes_shared,
+                          compiled->WritesSharedMemory(inputs));
+  if (writes_shared)
+    return absl::UnimplementedError(
+        "LibTorch runs the call: an input that the program writes to shares "
+        "memory with another");
   AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<BoundCall> call,
                           compiled->Bind(inputs, outputs, constant_check()));
   return std::make_unique<CountedBoundCall>(std::move(call), asked_threads(),

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Runs kernels of aitune-opt --ait-gpu-print-cuda=bundle=DIR on a GPU.
 
-Usage: check_on_device.py DIR FILE.mlir [--symbol N] [--time]
+Usage: check_on_device.py DIR FILE.mlir [--time]
 
 Every candidate of every kernel in DIR/kernels.json is compared with the meaning
 of the `ait` operations of FILE.mlir, computed by PyTorch in fp64 from the same
-random inputs. Outputs are poisoned before each run. Needs PyTorch with CUDA.
+random inputs. Sizes that vary have the value that the bundle was made for.
+Outputs are poisoned before each run. Needs PyTorch with CUDA.
 """
 import argparse
 import ctypes
@@ -199,17 +200,21 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("bundle")
     parser.add_argument("source")
-    parser.add_argument("--symbol", type=int, default=3)
     parser.add_argument("--time", action="store_true")
     options = parser.parse_args()
     torch.manual_seed(0)
     torch.zeros(1, device="cuda")
-    text = open(options.source).read().replace("?x", f"{options.symbol}x")
+    entries = json.load(open(options.bundle + "/kernels.json"))
+    symbols = {value for entry in entries for value in entry["symbols"]}
+    text = open(options.source).read()
+    if symbols:
+        (size,) = symbols  # the bundle has one value for all
+        text = text.replace("?x", f"{size}x")
     kernels = {}
     for match in re.finditer(r"func\.func private @(\w+)\((.*)\) ->.*\{\n((?:.*\n)*?) *\}\n", text):
         kernels[match.group(1)] = Kernel(match.group(1), match.group(2), match.group(3).split("\n"))
     failures = 0
-    for entry in json.load(open(options.bundle + "/kernels.json")):
+    for entry in entries:
         kernel = kernels[entry["kernel"]]
         inputs = [random_input(s, d) for _, s, d in kernel.arguments]
         references = kernel.run([wide(t) for t in inputs])

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/torchscript/carried_writes.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/written_arguments.h"
 #include "frontend/values/torch_util.h"
@@ -245,6 +246,7 @@ InputQueries FindInputQueries(const Model& model) {
   CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
     auto graph = model.impl().bare_module.get_method("forward").graph()->copy();
     torch::jit::Inline(*graph);
+    MarkCarriedWrites(graph);
     // torch.nn.functional asks for `inplace` everywhere, which is mostly False.
     torch::jit::ConstantPropagationImmutableTypes(graph);
     const torch::jit::Block& block = *graph->block();

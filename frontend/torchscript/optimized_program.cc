@@ -11,6 +11,7 @@
 
 #include "frontend/torchscript/autocast_contexts.h"
 #include "frontend/torchscript/call_stacks.h"
+#include "frontend/torchscript/carried_writes.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/model_state.h"
 #include "frontend/values/torch_util.h"
@@ -40,6 +41,7 @@ absl::StatusOr<std::unique_ptr<OptimizedProgram>> OptimizedProgram::Make(
         impl->module = model.impl().module();
         auto graph = impl->module.get_method("forward").graph()->copy();
         torch::jit::Inline(*graph);
+        MarkCarriedWrites(graph);
         MakeCastsOfContexts(graph);
         AnchorCallStacks(*graph);
         impl->on_own_state =
@@ -48,8 +50,8 @@ absl::StatusOr<std::unique_ptr<OptimizedProgram>> OptimizedProgram::Make(
       }
       // Another program on the same tensors: optimisation changes it in
       // place, also where it fails.
-      impl->module =
-          WithCastsOfContexts(model.impl().module().clone(/*inplace=*/true));
+      impl->module = WithMarkedCarriedWrites(
+          WithCastsOfContexts(model.impl().module().clone(/*inplace=*/true)));
       if (freeze) {
         impl->module = torch::jit::freeze(impl->module, /*preserved_attrs=*/{},
                                           fold_numbers);

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/autocast_contexts.h"
 #include "frontend/torchscript/call_stacks.h"
+#include "frontend/torchscript/carried_writes.h"
 #include "frontend/torchscript/equal_tensors.h"
 #include "frontend/torchscript/hoist_attributes.h"
 #include "frontend/torchscript/inline_forks.h"
@@ -130,6 +131,11 @@ absl::StatusOr<PreparedGraph> PrepareGraph(const torch::jit::Module& original,
         module = with_casts;
         if (has_swapped)
           SwapDevicesOfCasts(*module.get_method("forward").graph());
+        return absl::OkStatus();
+      }));
+  AITUNE_RETURN_IF_ERROR(CatchExceptions(
+      absl::StatusCode::kInvalidArgument, "what loops hand on", [&] {
+        module = WithMarkedCarriedWrites(module);
         return absl::OkStatus();
       }));
   PreparedGraph prepared;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "frontend/torchscript/carried_writes.h"
 #include "frontend/torchscript/prepare.h"
 #include "frontend/tracing/decompositions.h"
 #include "frontend/tracing/operator_traits.h"
@@ -251,6 +252,7 @@ absl::Status Interpreter::RunNode(Node* node) {
   }
   if (node->kind() == c10::prim::If) return RunIf(node);
   if (node->kind() == c10::prim::Loop) return RunLoop(node);
+  if (MarksCarriedWrite(*node)) return absl::OkStatus();
 
   absl::StatusOr<std::optional<Results>> results = RunContainerNode(node);
   if (!results.ok()) return results.status();

@@ -62,11 +62,12 @@ absl::StatusOr<bool> AgreesAtOnce(const VersionCheck& check,
 absl::StatusOr<std::string> CheckVersion(const VersionCheck& check,
                                          const ValueList& arguments,
                                          CompiledModel& version) {
-  // Nothing of ours to compare, or nothing to compare with.
-  if (version.report().LibTorchRunsAll() ||
-      version.report().draws_random_numbers)
-    return "";
   const bool has_state = ModelState(check.model).exists();
+  // Nothing to compare with; or nothing of ours: a model with state that
+  // LibTorch runs whole is run as it is, others after passes of LibTorch's.
+  if (version.report().draws_random_numbers ||
+      (has_state && version.report().LibTorchRunsAll()))
+    return "";
   if (!has_state) {
     AITUNE_ASSIGN_OR_RETURN(const bool agrees,
                             AgreesAtOnce(check, arguments, version));

@@ -145,14 +145,20 @@ std::vector<SizePoint> ChooseProbes(const SizeRegion& region) {
 }
 
 SizeFitter::SizeFitter(const SizeRegion& region, std::vector<SizePoint> probes)
-    : symbol_count_(region.ranges().size()),
-      probes_(std::move(probes)),
-      samples_(probes_) {
+    : symbol_count_(region.ranges().size()), probes_(std::move(probes)) {
   std::vector<int> symbols;
   for (size_t s = 0; s < symbol_count_; ++s)
     symbols.push_back(static_cast<int>(s));
+  std::vector<SizePoint> samples = probes_;
   for (SizePoint& point : region.Points(symbols, kSamples, nullptr))
-    samples_.push_back(std::move(point));
+    samples.push_back(std::move(point));
+  samples_ = std::make_shared<const std::vector<SizePoint>>(std::move(samples));
+}
+
+SizeFitter SizeFitter::WithProbes(std::vector<SizePoint> probes) const {
+  SizeFitter other = *this;
+  other.probes_ = std::move(probes);
+  return other;
 }
 
 std::vector<int64_t> SizeFitter::Evaluate(
@@ -218,17 +224,18 @@ std::optional<SizeExpression> SizeFitter::FitPolynomial(
   return attempt();
 }
 
-bool SizeFitter::SameOnSamples(const SizeExpression& a,
-                               const SizeExpression& b) const {
-  return std::all_of(samples_.begin(), samples_.end(),
-                     [&](const SizePoint& sample) {
-                       return a.Evaluate(sample) == b.Evaluate(sample);
-                     });
+const SizePoint* SizeFitter::FindDifference(const SizeExpression& a,
+                                            const SizeExpression& b) const {
+  const auto found = std::find_if(
+      samples_->begin(), samples_->end(), [&](const SizePoint& sample) {
+        return a.Evaluate(sample) != b.Evaluate(sample);
+      });
+  return found == samples_->end() ? nullptr : &*found;
 }
 
 std::optional<SizeExpression> SizeFitter::FitQuotient(
     absl::Span<const int64_t> values, const SizeExpression& source,
-    absl::Span<const int64_t> divisors) const {
+    absl::Span<const int64_t> divisors, SizePoint* undecided) const {
   if (source.constant() || AllEqual(values)) return std::nullopt;
   const std::vector<int64_t> inputs = Evaluate(source);
   std::optional<SizeExpression> found;
@@ -246,9 +253,19 @@ std::optional<SizeExpression> SizeFitter::FitQuotient(
     };
     const SizeExpression choice = with(low);
     // More than one choice, unless constraints on sizes make them the same.
-    if ((low != high && !SameOnSamples(choice, with(high))) ||
-        (found && *found != choice && !SameOnSamples(*found, choice)))
+    const SizePoint* difference =
+        low == high ? nullptr : FindDifference(choice, with(high));
+    if (difference != nullptr) {
+      const int64_t middle = low + (high - low) / 2;
+      const SizePoint* halves = FindDifference(with(middle), with(middle + 1));
+      if (halves != nullptr) difference = halves;
+    } else if (found && *found != choice) {
+      difference = FindDifference(*found, choice);
+    }
+    if (difference != nullptr) {
+      if (undecided != nullptr && undecided->empty()) *undecided = *difference;
       return std::nullopt;
+    }
     found = choice;
   }
   return found;
@@ -268,13 +285,13 @@ std::optional<SizeExpression> SizeFitter::FitAffine(
   return std::nullopt;
 }
 
-std::optional<SizeExpression> SizeFitter::Fit(
-    absl::Span<const int64_t> values) const {
+std::optional<SizeExpression> SizeFitter::Fit(absl::Span<const int64_t> values,
+                                              SizePoint* undecided) const {
   if (std::optional<SizeExpression> polynomial = FitPolynomial(values))
     return polynomial;
   for (int s = 0; s < static_cast<int>(symbol_count_); ++s) {
-    if (std::optional<SizeExpression> quotient =
-            FitQuotient(values, SizeExpression::Symbol(s), kDivisors)) {
+    if (std::optional<SizeExpression> quotient = FitQuotient(
+            values, SizeExpression::Symbol(s), kDivisors, undecided)) {
       return quotient;
     }
   }
@@ -283,10 +300,10 @@ std::optional<SizeExpression> SizeFitter::Fit(
 
 std::optional<SizeExpression> SizeFitter::Fit(
     absl::Span<const int64_t> values, absl::Span<const SizeExpression> sources,
-    absl::Span<const int64_t> strides) const {
+    absl::Span<const int64_t> strides, SizePoint* undecided) const {
   for (const SizeExpression& source : sources) {
     if (std::optional<SizeExpression> window =
-            FitQuotient(values, source, strides))
+            FitQuotient(values, source, strides, undecided))
       return window;
   }
   for (const SizeExpression& source : sources) {
@@ -315,10 +332,10 @@ std::optional<SizeExpression> SizeFitter::Fit(
   }
   for (const SizeExpression& source : sources) {
     if (std::optional<SizeExpression> quotient =
-            FitQuotient(values, source, kDivisors))
+            FitQuotient(values, source, kDivisors, undecided))
       return quotient;
   }
-  return Fit(values);
+  return Fit(values, undecided);
 }
 
 SizeExpression SizeFitter::Simplify(const SizeExpression& expression) const {
@@ -326,7 +343,7 @@ SizeExpression SizeFitter::Simplify(const SizeExpression& expression) const {
   const std::optional<SizeExpression> polynomial =
       FitPolynomial(Evaluate(expression));
   if (!polynomial) return expression;
-  for (const std::vector<int64_t>& sample : samples_) {
+  for (const SizePoint& sample : *samples_) {
     if (polynomial->Evaluate(sample) != expression.Evaluate(sample))
       return expression;
   }

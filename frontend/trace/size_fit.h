@@ -9,6 +9,7 @@
 #define AITUNE_FRONTEND_TRACE_SIZE_FIT_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -31,19 +32,26 @@ class SizeFitter {
   // Fits sizes of `region`. `probes` must be points of it.
   SizeFitter(const SizeRegion& region, std::vector<SizePoint> probes);
 
+  // A fitter of the same region for values at other points of it.
+  SizeFitter WithProbes(std::vector<SizePoint> probes) const;
+
   int probe_count() const { return static_cast<int>(probes_.size()); }
   const std::vector<std::vector<int64_t>>& probes() const { return probes_; }
 
   // The expression whose value at probe i is values[i]. Not set when no
-  // expression of the known forms has these values, or more than one.
-  std::optional<SizeExpression> Fit(absl::Span<const int64_t> values) const;
+  // expression of the known forms has these values, or more than one; in that
+  // case `undecided`, if it is not null, is set to a point of the region whose
+  // value tells some of them from others.
+  std::optional<SizeExpression> Fit(absl::Span<const int64_t> values,
+                                    SizePoint* undecided = nullptr) const;
 
   // As Fit, for a size that an operator may have made of the sizes `sources`:
   // one of them, their product, or the number of positions of a window that
   // slides over one of them by one of `strides`.
   std::optional<SizeExpression> Fit(absl::Span<const int64_t> values,
                                     absl::Span<const SizeExpression> sources,
-                                    absl::Span<const int64_t> strides) const;
+                                    absl::Span<const int64_t> strides,
+                                    SizePoint* undecided = nullptr) const;
 
   // A polynomial that equals `expression` in the whole region; `expression`
   // itself if none is found.
@@ -63,16 +71,18 @@ class SizeFitter {
       absl::Span<const int64_t> values) const;
   std::optional<SizeExpression> FitAffine(absl::Span<const int64_t> values,
                                           const SizeExpression& source) const;
-  // Whether both are equal at all of samples_.
-  bool SameOnSamples(const SizeExpression& a, const SizeExpression& b) const;
-  std::optional<SizeExpression> FitQuotient(
-      absl::Span<const int64_t> values, const SizeExpression& source,
-      absl::Span<const int64_t> divisors) const;
+  // The first of the samples at which they differ; null if there is none.
+  const SizePoint* FindDifference(const SizeExpression& a,
+                                  const SizeExpression& b) const;
+  std::optional<SizeExpression> FitQuotient(absl::Span<const int64_t> values,
+                                            const SizeExpression& source,
+                                            absl::Span<const int64_t> divisors,
+                                            SizePoint* undecided) const;
 
   size_t symbol_count_;
-  std::vector<std::vector<int64_t>> probes_;
+  std::vector<SizePoint> probes_;
   // Points of the whole region, at which expressions are compared.
-  std::vector<std::vector<int64_t>> samples_;
+  std::shared_ptr<const std::vector<SizePoint>> samples_;
 };
 
 }  // namespace aitune::frontend

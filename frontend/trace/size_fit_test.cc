@@ -106,6 +106,30 @@ TEST(SizeFit, FindsProductsOfSources) {
     ASSERT_EQ(fitted->Evaluate({a, 33}), (height * width).Evaluate({a, 33}));
 }
 
+TEST(SizeFit, SaysWhichPointDecides) {
+  const SizeFitter fitter = MakeFitter({{800, 3200}});
+  const SizeExpression places =
+      SizeExpression::Binary(Kind::kFloorDivide, s0 + -10, 160);
+  std::vector<SizePoint> points = {{800}, {1001}, {3200}};
+  std::vector<int64_t> values;
+  for (const SizePoint& point : points)
+    values.push_back(places.Evaluate(point));
+  std::optional<SizeExpression> fitted;
+  // Each point halves what is left of 160 places to begin at.
+  for (int further = 0; further < 9 && !fitted; ++further) {
+    SizePoint undecided;
+    fitted = fitter.WithProbes(points).Fit(
+        values, std::vector<SizeExpression>{1, s0}, {160}, &undecided);
+    if (fitted) break;
+    ASSERT_FALSE(undecided.empty());
+    points.push_back(undecided);
+    values.push_back(places.Evaluate(undecided));
+  }
+  ASSERT_TRUE(fitted.has_value());
+  for (int64_t s = 800; s <= 3200; ++s)
+    ASSERT_EQ(fitted->Evaluate({s}), places.Evaluate({s}));
+}
+
 TEST(SizeFit, Simplifies) {
   const SizeFitter fitter = MakeFitter({{1, 32}});
   EXPECT_EQ(

@@ -173,5 +173,44 @@ TEST(DynamicAxesThatCannotStay, AnAnchorOutsideOfTheRangesIsRefused) {
             absl::StatusCode::kInvalidArgument);
 }
 
+// A window that slides by more than the probes' sizes differ, one behind the
+// other, has one formula for the whole range.
+TEST(DynamicWindows, AreOneVersion) {
+  const struct {
+    const char* body;
+    const char* spec;
+  } kPrograms[] = {
+      {"  return torch.conv1d(x, torch.ones([4, 1, 10]), None, [5])",
+       "float32[1..4,1,800..3200]"},
+      {"  return torch.conv2d(x, torch.ones([4, 3, 16, 16]), None, [16, 16])"
+       ".flatten(2).transpose(1, 2).mean(1)",
+       "float32[1..4,3,64..128,64..128]"},
+      {"  return torch.max_pool2d(x, [7, 9], [7, 9], [3, 4])",
+       "float32[1,2,64..256,64..256]"},
+      {"  w = torch.ones([2, 2, 3])\n"
+       "  x = torch.conv1d(x, torch.ones([2, 1, 10]), None, [5])\n"
+       "  for i in range(5):\n    x = torch.conv1d(x, w, None, [2])\n"
+       "  return torch.relu(x) + x, x.mean(-1)",
+       "float32[1..4,1,800..32000]"},
+      {"  return x.unfold(1, 400, 160).sum(-1)", "float32[1..3,400..16000]"},
+      // As integers.
+      {"  n = (x.size(1) - 400) // 160 + 1\n"
+       "  return torch.ones([x.size(0), n]) + x.mean()",
+       "float32[1..3,400..16000]"},
+      {"  h, w = x.size(2) // 16, x.size(3) // 16\n"
+       "  y = torch.conv2d(x, torch.ones([4, 3, 16, 16]), None, [16, 16])\n"
+       "  return y.view(x.size(0), 4, h * w).sum(1)",
+       "float32[1..4,3,64..128,64..128]"},
+  };
+  for (const auto& [body, spec] : kPrograms) {
+    const auto trace = TraceAndCompare(
+        absl::StrCat("def forward(self, x: Tensor):\n", body), {spec});
+    ASSERT_TRUE(trace.ok()) << body << trace.status();
+    EXPECT_THAT(trace->notes, IsEmpty()) << body;
+    EXPECT_THAT(trace->constraints, IsEmpty()) << body;
+    EXPECT_EQ(FallbackCount(*trace), 0) << body;
+  }
+}
+
 }  // namespace
 }  // namespace aitune::frontend

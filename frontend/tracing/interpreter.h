@@ -128,6 +128,7 @@ class Interpreter {
     std::vector<ProbedRef> arguments;
     size_t result_count = 0;
   };
+  struct KnownShapes;
   // What is known about the results of a call from its arguments.
   struct ResultTraits {
     bool tainted = false;  // whether they depend on input data
@@ -135,6 +136,10 @@ class Interpreter {
     // Whether the result is a view of the model's own tensor, which is derived
     // where it is read.
     bool derived_later = false;
+    // Sizes of the results at other points than the probes, null where none
+    // are known, and the number of the result that is looked at.
+    KnownShapes* known_shapes = nullptr;
+    size_t result = 0;
     std::string opaque;  // why results that depend on data are opaque
     bool uniform_arguments = false;  // whether all arguments are uniform
     // The sizes from which the results' sizes may have been computed
@@ -239,9 +244,9 @@ class Interpreter {
   // `unexplained`, one for each probe.
   std::optional<std::vector<SizeExpression>> FitSizes(
       const ProbedValue& tensor, const ResultTraits& traits,
-      std::vector<int64_t>& unexplained) const;
+      std::vector<int64_t>& unexplained);
   std::optional<std::vector<SizeExpression>> FindSizes(
-      const ProbedValue& tensor, const ResultTraits& traits) const;
+      const ProbedValue& tensor, const ResultTraits& traits);
   absl::StatusOr<bool> FindType(ProbedValue& tensor,
                                 const ResultTraits& traits);
   ProbedRef MakeOpaque(std::vector<c10::IValue> probes, const std::string& why,
@@ -342,10 +347,32 @@ class Interpreter {
     int64_t elements = 0;  // number of elements of all arguments
     std::vector<std::vector<int64_t>> sizes;  // of each tensor of the results
   };
+  // known_shapes.cc
+  // The sizes of a call's results at some points of the region, and what is
+  // needed to find them at others.
+  struct KnownShapes {
+    ShapeQuery query;
+    std::vector<SizePoint> points;
+    std::vector<ShapesAt> shapes;  // one for each point; known
+  };
+  // Of a call whose results are tensors; null where the sizes of an argument
+  // are not known, or depend on no symbol.
+  KnownShapes* FindKnownShapes(const Invocation& call);
+  // Adds what the call gives at `point`, if that can be found.
+  bool AddPoint(KnownShapes& known, const SizePoint& point);
+  // The formula of a size that is `at_probes` there: size `axis` of tensor
+  // number `tensor` of the results. Not set if none is right at all points.
+  std::optional<SizeExpression> FitKnown(KnownShapes& known, size_t tensor,
+                                         size_t axis,
+                                         absl::Span<const int64_t> at_probes,
+                                         const ResultTraits& traits);
   SizeFunctionRef ShapeOf(const ProbedRef& value) const;
   // The query of a call, without `contents`; not set when the sizes of an
   // argument are not known.
   std::optional<ShapeQuery> MakeShapeQuery(const Invocation& call) const;
+  // Names the operator and the sizes of its arguments, by the addresses of
+  // functions that must be kept as long as the name.
+  static std::string NameOf(const ShapeQuery& query);
   void AddContents(const Invocation& call, ShapeQuery& query) const;
   ShapesAt FindShapes(const ShapeQuery& query, absl::Span<const int64_t> point);
   // kInvalidArgument if the call raises at the anchor, which need not be a
@@ -371,6 +398,8 @@ class Interpreter {
   TraceBuilder builder_;
   Functionalizer functionalizer_;
   std::vector<std::string> notes_;
+  // By the calls as CheckSizes names them.
+  std::unordered_map<std::string, KnownShapes> known_shapes_;
   // The calls that CheckSizes has looked at, each with the functions that its
   // text names by their addresses.
   std::unordered_map<std::string, std::vector<SizeFunctionRef>> checked_calls_;

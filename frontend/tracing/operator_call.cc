@@ -315,6 +315,7 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
 
   AITUNE_ASSIGN_OR_RETURN(std::vector<std::vector<c10::IValue>> executed,
                           Execute(call));
+  if (!uniform && !opaque) traits.known_shapes = FindKnownShapes(call);
 
   const bool derived = !uniform && !traits.tainted && !opaque &&
                        !region_.ranges().empty() && !IsTypeQuery(*call.schema);
@@ -373,6 +374,7 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
     std::vector<c10::IValue> probes;
     for (const std::vector<c10::IValue>& probe : executed)
       probes.push_back(probe[i]);
+    traits.result = i;
     AITUNE_ASSIGN_OR_RETURN(
         ProbedRef result,
         Convert(std::move(probes), traits, &templates.emplace_back()));

@@ -259,6 +259,14 @@ std::optional<Interpreter::ShapeQuery> Interpreter::MakeShapeQuery(
   return query;
 }
 
+std::string Interpreter::NameOf(const ShapeQuery& query) {
+  std::string name =
+      absl::StrCat(query.schema->name(), ".", query.schema->overload_name());
+  for (const SizeFunctionRef& shape : query.shapes)
+    absl::StrAppend(&name, ";", shape->Describe());
+  return name;
+}
+
 void Interpreter::AddContents(const Invocation& call, ShapeQuery& query) const {
   for (size_t i = 0; i < call.arguments.size(); ++i) {
     SizeFunctionRef content = FunctionOf(call.arguments[i]);
@@ -289,10 +297,7 @@ absl::Status Interpreter::CheckSizes(
   std::optional<ShapeQuery> query = MakeShapeQuery(call);
   if (!query || query->symbols.empty()) return absl::OkStatus();
   // The same operator on the same sizes was looked at before.
-  std::string key =
-      absl::StrCat(call.schema->name(), ".", call.schema->overload_name());
-  for (const SizeFunctionRef& shape : query->shapes)
-    absl::StrAppend(&key, ";", shape->Describe());
+  std::string key = NameOf(*query);
   for (const std::vector<SizeExpression>& sizes : expected) {
     absl::StrAppend(&key, "->");
     for (const SizeExpression& size : sizes)

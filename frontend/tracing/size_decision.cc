@@ -270,11 +270,18 @@ std::optional<SizeExpression> Interpreter::FormulaOf(
       return std::nullopt;
     }
   }
-  if (std::optional<SizeExpression> fitted = fitter_.Fit(values)) {
-    bool matches = true;
+  const auto is_right = [&](const std::optional<SizeExpression>& fitted) {
+    if (!fitted) return false;
     for (size_t i = 0; i < points.size(); ++i)
-      matches = matches && fitted->Evaluate(points[i]) == there[i];
-    if (matches) return fitted;
+      if (fitted->Evaluate(points[i]) != there[i]) return false;
+    return true;
+  };
+  std::optional<SizeExpression> fitted = fitter_.Fit(values);
+  if (is_right(fitted)) return fitted;
+  // The probes lie near each other and show little of a division.
+  if (points.size() > values.size()) {
+    fitted = fitter_.WithProbes(points).Fit(there);
+    if (is_right(fitted)) return fitted;
   }
   if (!complete || function->symbols.size() != 1) return std::nullopt;
   const int symbol = function->symbols[0];

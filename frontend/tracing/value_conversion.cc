@@ -114,7 +114,7 @@ ProbedRef Interpreter::MakeOpaque(std::vector<c10::IValue> probes,
 // not known.
 std::optional<std::vector<SizeExpression>> Interpreter::FitSizes(
     const ProbedValue& tensor, const ResultTraits& traits,
-    std::vector<int64_t>& unexplained) const {
+    std::vector<int64_t>& unexplained) {
   std::vector<SizeExpression> found;
   for (int64_t axis = 0; axis < tensor.tensor().dim(); ++axis) {
     if (traits.sliced && traits.sliced->first == axis) {
@@ -124,8 +124,11 @@ std::optional<std::vector<SizeExpression>> Interpreter::FitSizes(
     std::vector<int64_t> sizes;
     for (size_t probe = 0; probe < tensor.probes.size(); ++probe)
       sizes.push_back(tensor.tensor(probe).size(axis));
-    std::optional<SizeExpression> size =
-        fitter_.Fit(sizes, traits.sources, traits.strides);
+    std::optional<SizeExpression> size;
+    if (traits.known_shapes != nullptr)
+      size = FitKnown(*traits.known_shapes, traits.result,
+                      static_cast<size_t>(axis), sizes, traits);
+    if (!size) size = fitter_.Fit(sizes, traits.sources, traits.strides);
     if (!size) {
       unexplained = std::move(sizes);
       return std::nullopt;
@@ -136,7 +139,7 @@ std::optional<std::vector<SizeExpression>> Interpreter::FitSizes(
 }
 
 std::optional<std::vector<SizeExpression>> Interpreter::FindSizes(
-    const ProbedValue& tensor, const ResultTraits& traits) const {
+    const ProbedValue& tensor, const ResultTraits& traits) {
   const at::Tensor& first = tensor.tensor();
   for (size_t probe = 0; probe < tensor.probes.size(); ++probe) {
     const at::Tensor& other = tensor.tensor(probe);

@@ -1,0 +1,82 @@
+// Formulas for the sizes of a call's results, found from more sizes than the
+// probes': these are small and near each other, so that a window that slides by
+// more than a few elements has the same number of places at all of them.
+#include <algorithm>
+#include <utility>
+
+#include "frontend/tracing/interpreter.h"
+
+namespace aitune::frontend {
+namespace {
+
+// Points at which a call is looked at; of one that must really be run for it,
+// which takes longer, the second number.
+constexpr size_t kPoints = 32;
+constexpr size_t kRealPoints = 4;
+// Further points that tell formulas apart: each halves the places that a window
+// may begin at.
+constexpr int kMostFurther = 24;
+
+}  // namespace
+
+Interpreter::KnownShapes* Interpreter::FindKnownShapes(const Invocation& call) {
+  const std::vector<c10::Argument>& returns = call.schema->returns();
+  if (call.schema->is_mutable() || returns.size() != call.result_count ||
+      std::any_of(returns.begin(), returns.end(), [](const auto& result) {
+        return result.type()->kind() != c10::TypeKind::TensorType;
+      }))
+    return nullptr;
+  std::optional<ShapeQuery> query = MakeShapeQuery(call);
+  if (!query || query->symbols.empty()) return nullptr;
+  const auto [found, is_new] = known_shapes_.try_emplace(NameOf(*query));
+  KnownShapes& known = found->second;
+  if (!is_new) return &known;
+  known.query = *std::move(query);
+  AddContents(call, known.query);
+  for (const SizePoint& point :
+       region_.Points(known.query.symbols, kPoints, nullptr)) {
+    if (AddPoint(known, point) && known.shapes.back().real &&
+        known.shapes.size() >= kRealPoints)
+      break;
+  }
+  return &known;
+}
+
+bool Interpreter::AddPoint(KnownShapes& known, const SizePoint& point) {
+  ShapesAt there = FindShapes(known.query, point);
+  if (!there.known || there.raises ||
+      there.sizes.size() != known.query.schema->returns().size())
+    return false;
+  known.points.push_back(point);
+  known.shapes.push_back(std::move(there));
+  return true;
+}
+
+std::optional<SizeExpression> Interpreter::FitKnown(
+    KnownShapes& known, size_t tensor, size_t axis,
+    absl::Span<const int64_t> at_probes, const ResultTraits& traits) {
+  std::vector<SizePoint> points = fitter_.probes();
+  std::vector<int64_t> values(at_probes.begin(), at_probes.end());
+  size_t next = 0;
+  // Whether all that is known has such an axis.
+  const auto take = [&] {
+    for (; next < known.points.size(); ++next) {
+      const std::vector<int64_t>& sizes = known.shapes[next].sizes[tensor];
+      if (axis >= sizes.size()) return false;
+      points.push_back(known.points[next]);
+      values.push_back(sizes[axis]);
+    }
+    return true;
+  };
+  for (int further = 0; further <= kMostFurther; ++further) {
+    if (!take()) return std::nullopt;
+    SizePoint undecided;
+    std::optional<SizeExpression> fitted = fitter_.WithProbes(points).Fit(
+        values, traits.sources, traits.strides, &undecided);
+    if (fitted) return fitted;
+    if (undecided.empty() || !AddPoint(known, undecided)) break;
+  }
+  return std::nullopt;
+}
+
+}  // namespace aitune::frontend

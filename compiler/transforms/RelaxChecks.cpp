@@ -3,6 +3,7 @@
 
 #include "compiler/dialect/Ait.h"
 #include "compiler/dialect/KernelAttributes.h"
+#include "compiler/dialect/SizeBounds.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/DenseMap.h"
@@ -23,11 +24,6 @@ using namespace mlir::ait;
 namespace aitune {
 namespace {
 
-/// Of numbers known at compile time, both ends included.
-struct Bounds {
-  int64_t low, high;
-};
-
 /// The values of an integer tensor's elements: expressions of the module's
 /// symbols, both ends included.
 struct Range {
@@ -41,16 +37,11 @@ class RangeFinder {
 public:
   RangeFinder(ArrayAttr symbols, const ConstantRange &constants,
               MLIRContext *context)
-      : constants(constants), context(context) {
-    if (symbols)
-      for (auto symbol : symbols.getAsRange<DictionaryAttr>())
-        symbolBounds.push_back({symbol.getAs<IntegerAttr>("min").getInt(),
-                                symbol.getAs<IntegerAttr>("max").getInt()});
-  }
+      : constants(constants), context(context), symbols(symbols) {}
 
   /// Whether the expression is at least 0 for all values of the symbols.
   bool isNonNegative(AffineExpr expr) const {
-    std::optional<Bounds> bounds = evaluate(canonicalizeSize(expr));
+    std::optional<SizeBounds> bounds = evaluate(canonicalizeSize(expr));
     return bounds && bounds->low >= 0;
   }
 
@@ -62,7 +53,7 @@ public:
     if (known != ranges.end())
       return known->second;
     std::optional<Range> range = findNew(value);
-    Bounds limits = boundsOf(cast<IntegerType>(type.getElementType()));
+    SizeBounds limits = boundsOf(cast<IntegerType>(type.getElementType()));
     // What may wrap around may be anything.
     if (!range || !fits(*range, limits))
       range = fromBounds(limits);
@@ -73,78 +64,32 @@ private:
   AffineExpr number(int64_t value) const {
     return getAffineConstantExpr(value, context);
   }
-  Range fromBounds(Bounds bounds) const {
+  Range fromBounds(SizeBounds bounds) const {
     return {number(bounds.low), number(bounds.high)};
   }
 
   /// The range of the values of a type; kMostBound stands for anything greater.
-  static Bounds boundsOf(IntegerType type) {
+  static SizeBounds boundsOf(IntegerType type) {
     unsigned width = type.getWidth();
     if (width >= 64)
-      return Bounds{-kMostBound, kMostBound};
+      return SizeBounds{-kMostBound, kMostBound};
     if (type.isUnsigned() || width == 1)
-      return Bounds{0, (int64_t{1} << width) - 1};
-    return Bounds{-(int64_t{1} << (width - 1)),
-                  (int64_t{1} << (width - 1)) - 1};
+      return SizeBounds{0, (int64_t{1} << width) - 1};
+    return SizeBounds{-(int64_t{1} << (width - 1)),
+                      (int64_t{1} << (width - 1)) - 1};
   }
 
-  bool fits(const Range &range, Bounds limits) const {
-    std::optional<Bounds> low = evaluate(canonicalizeSize(range.low)),
-                          high = evaluate(canonicalizeSize(range.high));
+  bool fits(const Range &range, SizeBounds limits) const {
+    std::optional<SizeBounds> low = evaluate(canonicalizeSize(range.low)),
+                              high = evaluate(canonicalizeSize(range.high));
     return low && high && low->low >= limits.low && high->high <= limits.high;
   }
   bool isFinite(const Range &range) const {
     return fits(range, {-kMostBound + 1, kMostBound - 1});
   }
 
-  std::optional<Bounds> evaluate(AffineExpr expr) const {
-    if (auto constant = dyn_cast<AffineConstantExpr>(expr))
-      return Bounds{constant.getValue(), constant.getValue()};
-    if (auto symbol = dyn_cast<AffineSymbolExpr>(expr)) {
-      if (symbol.getPosition() >= symbolBounds.size())
-        return std::nullopt;
-      return symbolBounds[symbol.getPosition()];
-    }
-    auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
-    if (!binary)
-      return std::nullopt;
-    std::optional<Bounds> lhs = evaluate(binary.getLHS()),
-                          rhs = evaluate(binary.getRHS());
-    if (!lhs || !rhs)
-      return std::nullopt;
-    if (expr.getKind() == AffineExprKind::Add) {
-      Bounds sum;
-      if (llvm::AddOverflow(lhs->low, rhs->low, sum.low) ||
-          llvm::AddOverflow(lhs->high, rhs->high, sum.high))
-        return std::nullopt;
-      return limited(sum);
-    }
-    if (expr.getKind() == AffineExprKind::Mul) {
-      std::optional<Bounds> product;
-      for (int64_t a : {lhs->low, lhs->high})
-        for (int64_t b : {rhs->low, rhs->high}) {
-          int64_t result;
-          if (llvm::MulOverflow(a, b, result))
-            return std::nullopt;
-          product = product ? Bounds{std::min(product->low, result),
-                                     std::max(product->high, result)}
-                            : Bounds{result, result};
-        }
-      return limited(*product);
-    }
-    // Quotients and remainders of sizes by positive numbers.
-    if (lhs->low < 0 || rhs->low <= 0)
-      return std::nullopt;
-    if (expr.getKind() == AffineExprKind::Mod)
-      return Bounds{0, std::min(lhs->high, rhs->high - 1)};
-    bool up = expr.getKind() == AffineExprKind::CeilDiv;
-    return Bounds{lhs->low / rhs->high, lhs->high / rhs->low + (up ? 1 : 0)};
-  }
-
-  static std::optional<Bounds> limited(Bounds bounds) {
-    if (bounds.low < -kMostBound || bounds.high > kMostBound)
-      return std::nullopt;
-    return bounds;
+  std::optional<SizeBounds> evaluate(AffineExpr expr) const {
+    return getSizeBounds(expr, symbols);
   }
 
   enum class Side { Low, High };
@@ -156,7 +101,7 @@ private:
       return wantsLess ? a : b;
     if (isNonNegative(a - b))
       return wantsLess ? b : a;
-    std::optional<Bounds> first = evaluate(a), second = evaluate(b);
+    std::optional<SizeBounds> first = evaluate(a), second = evaluate(b);
     if (!first || !second)
       return nullptr;
     return number(wantsLess ? std::min(first->low, second->low)
@@ -282,7 +227,7 @@ private:
 
   const ConstantRange &constants;
   MLIRContext *context;
-  SmallVector<Bounds> symbolBounds;
+  const ArrayAttr symbols;
   llvm::DenseMap<Value, std::optional<Range>> ranges;
 };
 

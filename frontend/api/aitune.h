@@ -117,7 +117,7 @@ typedef struct ait_tensor {
   const int64_t* sizes; /* elements of each axis; NULL is allowed for rank 0 */
   void* data;          /* the elements; NULL is allowed if there are none. Those
                           of inputs are only read, except by a model that
-                          changes its arguments in place and is run by LibTorch */
+                          changes its arguments in place */
   int32_t device_type; /* an ait_device_type */
   int32_t device_index; /* the number of the GPU; ignored for the CPU. The
                            structures of programs without these two fields

@@ -105,8 +105,9 @@ TEST_F(BindingTest, OutputsOfAModelThatLibTorchRunsAreCopied) {
                    z = at::empty({2, 3});
   const auto module = Tuned(x,
                             "def forward(self, x: Tensor):\n"
-                            "    x.add_(0)\n"
-                            "    return x + 1, x * 2\n");
+                            "    y = x + 1\n"
+                            "    y.resize_([2, 3])\n"
+                            "    return y, x * 2\n");
   const auto call = module->Bind(ValueList({x}), ValueList({y, z}));
   ASSERT_TRUE(call.ok()) << call.status();
   ASSERT_TRUE((*call)->Run(nullptr).ok());

@@ -18,6 +18,7 @@
 #include "frontend/trace/structure_internal.h"
 #include "frontend/values/borrowed_memory.h"
 #include "frontend/values/torch_util.h"
+#include "runtime/logging/logging.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
@@ -295,6 +296,17 @@ absl::StatusOr<Sample> TorchScriptSource::FlattenCall(
     return absl::InvalidArgumentError(absl::StrCat(
         "a call gives ", arguments.size(), " arguments, but the model takes ",
         most, ": ", model_->Signature()));
+  // Of leaves other lists and dicts than the caller's are made.
+  if (!input_queries_.container_write.empty()) {
+    if (!has_told_->exchange(true))
+      Log(LogChannel::kWarning,
+          absl::StrCat(name_,
+                       ": LibTorch runs its calls, as the program changes a "
+                       "list or dict that it is given (",
+                       input_queries_.container_write,
+                       "); have it return a new one instead"));
+    return WholeCall(arguments);
+  }
   absl::StatusOr<Sample> leaves = Flatten(arguments);
   if (!absl::IsInvalidArgument(leaves.status())) return leaves;
   return WholeCall(arguments);

@@ -16,6 +16,7 @@
 #ifndef AITUNE_FRONTEND_BACKENDS_TORCHSCRIPT_SOURCE_H_
 #define AITUNE_FRONTEND_BACKENDS_TORCHSCRIPT_SOURCE_H_
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -178,6 +179,9 @@ class TorchScriptSource : public SourceModel {
   const std::string name_;
   const InputQueries input_queries_;
   const bool sees_dict_order_;  // the result of SeesDictOrder
+  // Whether the log has why LibTorch runs the calls.
+  const std::unique_ptr<std::atomic<bool>> has_told_ =
+      std::make_unique<std::atomic<bool>>(false);
   const std::shared_ptr<LearnedNesting> arguments_, result_;
   mutable std::mutex copies_mutex_;
   mutable std::map<int, std::weak_ptr<const Model>> copies_;  // by GPU

@@ -38,7 +38,11 @@ std::string ErrorText(double error) {
   return error == 0 ? "0" : absl::StrFormat("%.1e", error);
 }
 
+// Also of what a call leaves of an argument ("[argument 1 after the call][0]").
 std::string OutputName(const std::string& path) {
+  const size_t end = path.find(']');
+  if (absl::StartsWith(path, "[argument "))
+    return absl::StrCat(path.substr(1, end - 1), path.substr(end + 1));
   return path.empty() ? "output" : "output" + path;
 }
 
@@ -206,10 +210,12 @@ std::string TuningText(const TuningResult& tuning) {
 }
 
 std::string CheckText(const frontend::CheckReport& check) {
-  int compared = 0, failed = 0;
+  int failed = 0;
+  std::vector<std::string> compared;  // names of cases
   std::string notes;
   for (const frontend::CaseResult& result : check.cases) {
-    compared += !result.skipped && result.both_raise.empty();
+    if (!result.skipped && result.both_raise.empty())
+      compared.push_back(result.name);
     failed += !result.agrees();
     if (!result.both_raise.empty()) {
       notes += Line("", absl::StrCat(result.name, ": eager raises, and ours: ",
@@ -277,15 +283,12 @@ std::string CheckText(const frontend::CheckReport& check) {
       Line("checked",
            failed > 0 ? absl::StrFormat("DIFFERS from eager on %d of %d inputs",
                                         failed, check.cases.size())
-           : compared == 0 ? "no input could be compared with eager"
+           : compared.empty() ? "no input could be compared with eager"
            : !check.compared()
                ? "no input of finite numbers could be compared with eager"
-               : absl::StrFormat(
-                     "agrees with eager on %d inputs (%s)", compared,
-                     absl::StrJoin(check.cases, ", ",
-                                   [](std::string* out, const auto& c) {
-                                     absl::StrAppend(out, c.name);
-                                   })));
+               : absl::StrFormat("agrees with eager on %d inputs (%s)",
+                                 compared.size(),
+                                 absl::StrJoin(compared, ", ")));
   Table table({"output", "type", ">max error", ">allowed", "worst input",
                "to float32/64: ours, eager's"});
   for (const frontend::OutputSummary& output : check.outputs) {

@@ -217,6 +217,97 @@ std::string FindWrite(const std::shared_ptr<torch::jit::Graph>& graph) {
   });
 }
 
+// Adds the arguments that what the block writes to may be made of.
+void AddWrittenArguments(const torch::jit::Block& block,
+                         std::set<int>& arguments) {
+  for (const torch::jit::Node* node : block.nodes()) {
+    for (const torch::jit::Value* written : WrittenBy(*node)) {
+      std::set<const torch::jit::Value*> visited;
+      AddArguments(written, visited, arguments);
+    }
+    for (const torch::jit::Block* inner : node->blocks())
+      AddWrittenArguments(*inner, arguments);
+  }
+}
+
+// Adds the calls that give a view of a tensor or a copy, by its strides, where
+// the program writes to either: which of the two it is shows then. `written`:
+// of AddWrittenArguments; to AliasDb an argument may be any other.
+void AddWrittenCopies(const torch::jit::Block& block,
+                      torch::jit::AliasDb& aliases,
+                      const std::set<int>& written,
+                      std::vector<LayoutQuery>& queries) {
+  static const auto* const names = new std::set<std::string>{
+      "aten::contiguous", "aten::flatten",    "aten::ravel",
+      "aten::reshape",    "aten::reshape_as", "aten::to"};
+  for (const torch::jit::Node* node : block.nodes()) {
+    for (const torch::jit::Block* inner : node->blocks())
+      AddWrittenCopies(*inner, aliases, written, queries);
+    if (names->count(node->kind().toQualString()) == 0 ||
+        !aliases.hasWriters(node->output()))
+      continue;
+    LayoutQuery query{CallText(*node), /*sees_offset=*/false, {}};
+    std::set<const torch::jit::Value*> visited;
+    AddArguments(node->input(0), visited, query.arguments);
+    if (std::any_of(query.arguments.begin(), query.arguments.end(),
+                    [&](int argument) { return written.count(argument) > 0; }))
+      AddNewQuery(std::move(query), queries);
+  }
+}
+
+bool IsContainer(const c10::Type& type) {
+  return type.kind() == c10::TypeKind::ListType ||
+         type.kind() == c10::TypeKind::DictType;
+}
+
+bool HoldsContainer(const c10::Type& type) {
+  return IsContainer(type) ||
+         std::any_of(
+             type.containedTypes().begin(), type.containedTypes().end(),
+             [](const c10::TypePtr& part) { return HoldsContainer(*part); });
+}
+
+// Whether the list or dict `value` may be an argument's, or a part of one.
+// AliasDb takes each that holds a tensor of an argument for one. `visited` is
+// what was looked at.
+bool MayBeOfArgument(const torch::jit::Value* value,
+                     std::set<const torch::jit::Value*>& visited) {
+  if (!HoldsContainer(*value->type()) || !visited.insert(value).second)
+    return false;
+  const torch::jit::Node* node = value->node();
+  if (node->kind() == c10::prim::Param) {
+    const torch::jit::Node* const owner = node->owningBlock()->owningNode();
+    if (owner == nullptr) return value->offset() > 0;  // after self
+    node = owner;
+  }
+  const auto may_be = [&](const torch::jit::Value* other) {
+    return MayBeOfArgument(other, visited);
+  };
+  return std::any_of(node->inputs().begin(), node->inputs().end(), may_be) ||
+         std::any_of(node->blocks().begin(), node->blocks().end(),
+                     [&](const torch::jit::Block* block) {
+                       return std::any_of(block->outputs().begin(),
+                                          block->outputs().end(), may_be);
+                     });
+}
+
+// The first operator that may change a list or dict that an argument is or
+// holds.
+std::string FindContainerWrite(const torch::jit::Graph& graph) {
+  return FindIn(*graph.block(), [&](const torch::jit::Node& node) {
+    const std::vector<size_t> written = WrittenArguments(node);
+    return std::any_of(written.begin(), written.end(), [&](size_t i) {
+      std::set<const torch::jit::Value*> visited;
+      return IsContainer(*node.inputs()[i]->type()) &&
+             // What is stored in a list of the program's is looked for there.
+             std::any_of(node.inputs().begin(), node.inputs().end(),
+                         [&](const torch::jit::Value* input) {
+                           return MayBeOfArgument(input, visited);
+                         });
+    });
+  });
+}
+
 // The first tensor in `value` for which `is_seen` holds; undefined: none.
 at::Tensor FindTensor(const c10::IValue& value,
                       const std::function<bool(const at::Tensor&)>& is_seen) {
@@ -255,6 +346,13 @@ InputQueries FindInputQueries(const Model& model) {
     found.gradient = FindIn(block, GradientQueries());
     found.identity = FindIn(block, ComparesTensors);
     found.write = FindWrite(graph);
+    if (!found.write.empty()) {
+      torch::jit::AliasDb aliases(graph);
+      std::set<int> written;
+      AddWrittenArguments(block, written);
+      AddWrittenCopies(block, aliases, written, found.layout);
+    }
+    found.container_write = FindContainerWrite(*graph);
     return absl::OkStatus();
   }).IgnoreError();
   return found;

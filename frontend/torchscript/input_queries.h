@@ -32,6 +32,8 @@ struct InputQueries {
   std::string identity;  // `x is y` of tensors
   std::string gradient;  // x.requires_grad
   std::string write;     // to an input, or to what one holds
+  // Of a list or dict that an input is or holds: which tensors it holds then.
+  std::string container_write;
 };
 
 InputQueries FindInputQueries(const Model& model);

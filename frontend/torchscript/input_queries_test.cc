@@ -95,6 +95,37 @@ TEST(InputQueries, BranchesThatNeverRunWriteNothing) {
 }
 
 // As batch_norm does to the number of batches, and a cache to its rows.
+TEST(InputQueries, FindCopiesThatMayBeViewsWhereTheyAreWritten) {
+  for (const char* copy : {"x.contiguous()", "x.reshape([-1])", "x.flatten()",
+                           "torch.ravel(x)", "x.t().contiguous()"}) {
+    const std::string made = absl::StrCat("  z = ", copy, "\n");
+    const InputQueries written = Queries(made + "  z.mul_(2)\n  return z\n");
+    ASSERT_EQ(written.layout.size(), 1) << copy;
+    EXPECT_THAT(written.layout[0].arguments, ElementsAre(0)) << copy;
+    // Nothing is written, or another argument.
+    EXPECT_THAT(Queries(made + "  return z\n").layout, IsEmpty()) << copy;
+    EXPECT_THAT(Queries(made + "  y.mul_(2)\n  return z\n").layout, IsEmpty())
+        << copy;
+  }
+}
+
+TEST(InputQueries, FindChangesOfTheCallersLists) {
+  const auto write = [](const std::string& body) {
+    const auto model = Model::FromSource(
+        "def forward(self, x: Tensor, l: List[Tensor], "
+        "d: Dict[str, List[Tensor]]):\n" +
+        body);
+    EXPECT_TRUE(model.ok()) << model.status();
+    return FindInputQueries(*model).container_write;
+  };
+  EXPECT_THAT(write("  l.append(x)\n  return x\n"), StartsWith("aten::append"));
+  EXPECT_NE(write("  l[0] = l[0] + x\n  return x\n"), "");
+  EXPECT_NE(write("  d['a'] = l\n  return x\n"), "");
+  EXPECT_NE(write("  d['a'].append(x)\n  return x\n"), "");
+  EXPECT_EQ(write("  m: List[Tensor] = []\n  m.append(x)\n  return m\n"), "");
+  EXPECT_EQ(write("  l[0].add_(x)\n  return x\n"), "");
+}
+
 TEST(InputQueries, WritesToTheModelAreNotToArguments) {
   const auto write = [](const std::string& body) {
     torch::jit::Module module("Counts");

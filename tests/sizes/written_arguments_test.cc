@@ -107,6 +107,18 @@ def forward(self, x: Tensor, caches: List[Tuple[Tensor, Tensor]]):
          caches.push_back({at::ones({rows, 3, 4}), at::ones({rows, 3, 4})});
        return Values{Rows(rows), caches};
      }},
+    {"a_dictionary_and_a_list", R"(
+def forward(self, x: Tensor, d: Dict[str, Tensor], l: List[Tensor]):
+    d["k"] = d["k"] + x
+    d["k"].add_(1)
+    l.append(x * 2)
+    return d["k"] * len(l)
+)",
+     [](int i) {
+       c10::Dict<std::string, at::Tensor> dict;
+       dict.insert("k", Rows(i % 4 + 1));
+       return Values{Rows(i % 4 + 1), dict, c10::List<at::Tensor>({Rows(2)})};
+     }},
     {"an_error_behind_a_write", R"(
 def forward(self, x: Tensor, c: Tensor, i: Tensor):
     c.add_(1)

@@ -1,6 +1,7 @@
 #include "compiler/codegen/loops/LoopNest.h"
 
 #include "compiler/dialect/KernelAttributes.h"
+#include "compiler/dialect/SizeBounds.h"
 
 using namespace mlir;
 
@@ -69,16 +70,9 @@ bool LoopNest::isFull(const KernelOutput &output) const {
 
 /// Whether `size` is 0 for some sizes of the module's symbols.
 static bool mayBeZero(AffineExpr size, ArrayAttr symbols) {
-  SmallVector<AffineExpr> least;
-  for (Attribute attribute :
-       symbols ? symbols.getValue() : ArrayRef<Attribute>()) {
-    auto range = dyn_cast<DictionaryAttr>(attribute);
-    auto min = range ? range.getAs<IntegerAttr>("min") : IntegerAttr();
-    least.push_back(
-        getAffineConstantExpr(min ? min.getInt() : 0, size.getContext()));
-  }
-  auto value = dyn_cast<AffineConstantExpr>(size.replaceSymbols(least));
-  return value && value.getValue() <= 0;
+  std::optional<mlir::ait::SizeBounds> bounds =
+      mlir::ait::getSizeBounds(size, symbols);
+  return !bounds || bounds->low <= 0;
 }
 
 std::vector<LoopNest> groupOutputs(Operation *terminator) {

@@ -146,17 +146,9 @@ private:
 
   void allocateBuffers(LoopNest &nest) {
     emitter.rowBuffers.clear();
-    ArrayAttr bounds =
-        mlir::ait::getModuleSymbols(function->getParentOfType<ModuleOp>());
     buffers = planRowBuffers(
         nest, loops, emitter.maxLanes,
-        [&](unsigned symbol) -> std::optional<int64_t> {
-          if (!bounds || symbol >= bounds.size())
-            return std::nullopt;
-          auto max =
-              cast<DictionaryAttr>(bounds[symbol]).getAs<IntegerAttr>("max");
-          return max ? std::optional<int64_t>(max.getInt()) : std::nullopt;
-        });
+        mlir::ait::getModuleSymbols(function->getParentOfType<ModuleOp>()));
     for (const RowBufferPlan &plan : buffers) {
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPointToStart(&kernel.getBody().front());

@@ -79,6 +79,32 @@ func.func private @softmax(%x: tensor<?x?xf32, #full>) -> tensor<?x?xf32, #full>
   }
 }
 
+/// The longest row is not that of the greatest size: what is kept of a row must
+/// hold it too.
+TEST_P(LoopKernelTest, SoftmaxOfRowsOfARemainder) {
+  RunnableKernel kernel = compile(R"(
+#full = affine_map<()[s0] -> (3, s0 mod 64)>
+module attributes {ait.symbols = [{name = "s0", min = 65 : i64, max = 130 : i64, input = 0 : i64, axis = 0 : i64}]} {
+func.func private @softmax(%x: tensor<3x?xf32, #full>) -> tensor<3x?xf32, #full> attributes {ait.kind = #ait.kind<loop>} {
+  %m = ait.amax %x {dims = array<i64: 1>} : tensor<3x?xf32, #full> -> tensor<3x1xf32>
+  %me = ait.expand %m : tensor<3x1xf32> -> tensor<3x?xf32, #full>
+  %d = ait.sub %x, %me : tensor<3x?xf32, #full>
+  %e = ait.exp %d : tensor<3x?xf32, #full>
+  %t = ait.sum %e {dims = array<i64: 1>} : tensor<3x?xf32, #full> -> tensor<3x1xf32>
+  %te = ait.expand %t : tensor<3x1xf32> -> tensor<3x?xf32, #full>
+  %r = ait.div %e, %te : tensor<3x?xf32, #full>
+  return %r : tensor<3x?xf32, #full>
+}
+})");
+  for (int64_t size = 65; size <= 127; ++size) {
+    const int64_t columns = size % 64;
+    Floats x = random(3 * columns), result(x.size());
+    ASSERT_TRUE(kernel.run("softmax", {data(x), data(result)}, {size}, 1));
+    expectNear(result, softmax(x, columns), 1e-6f,
+               "softmax of " + std::to_string(columns));
+  }
+}
+
 TEST_P(LoopKernelTest, SoftmaxKeepsNanAndMinusInfinity) {
   RunnableKernel kernel = compile(replaceAll(kSoftmax, "N", "20"));
   Floats x = random(40), result(40);

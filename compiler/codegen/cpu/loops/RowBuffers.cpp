@@ -1,5 +1,6 @@
 #include "compiler/codegen/cpu/loops/RowBuffers.h"
 
+#include "compiler/dialect/SizeBounds.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -17,9 +18,8 @@ constexpr int64_t kMostBytes = 264 * 1024;
 class Planner {
 public:
   Planner(const LoopNest &nest, const CpuSchedule &schedule, int64_t maxLanes,
-          llvm::function_ref<std::optional<int64_t>(unsigned)> symbolBound)
-      : nest(nest), schedule(schedule), maxLanes(maxLanes),
-        symbolBound(symbolBound) {
+          ArrayAttr symbols)
+      : nest(nest), schedule(schedule), maxLanes(maxLanes), symbols(symbols) {
     for (const UnitLoop &group : schedule.unitInner)
       if (group.isInner)
         innerDims.insert(group.dims.begin(), group.dims.end());
@@ -179,39 +179,33 @@ private:
       plan.strides[axis] = stride;
       stride = canonical(stride * nest.sizes[axis]);
     }
-    SmallVector<AffineExpr> bounds;
-    bool bounded = true;
-    for (unsigned i = 0; i < 64; ++i) {
-      std::optional<int64_t> bound =
-          stride.isFunctionOfSymbol(i) ? symbolBound(i) : 0;
-      bounded &= bound.has_value();
-      bounds.push_back(getAffineConstantExpr(bound.value_or(0), context));
-    }
-    std::optional<int64_t> elements =
-        getConstant(stride.replaceSymbols(bounds));
-    if (!bounded || !elements)
-      return false;
-    // The last vector may reach beyond the row.
+    std::optional<mlir::ait::SizeBounds> bounds =
+        mlir::ait::getSizeBounds(stride, symbols);
     int64_t bits =
         std::max(8u, getElementTypeOrSelf(plan.tensor).getIntOrFloatBitWidth());
-    plan.bytes = (*elements + maxLanes) * bits / 8;
+    // The bytes of a bound that is too great have no number.
+    if (!bounds || bounds->high > kMostBytes * 8 / bits)
+      return false;
+    // The last vector may reach beyond the row.
+    plan.bytes = (bounds->high + maxLanes) * bits / 8;
     return true;
   }
 
   const LoopNest &nest;
   const CpuSchedule &schedule;
   int64_t maxLanes;
-  llvm::function_ref<std::optional<int64_t>(unsigned)> symbolBound;
+  ArrayAttr symbols;
   llvm::DenseSet<unsigned> innerDims;
   llvm::DenseMap<Value, unsigned> chosen;
 };
 
 } // namespace
 
-SmallVector<RowBufferPlan, 2> planRowBuffers(
-    const LoopNest &nest, const CpuSchedule &schedule, int64_t maxLanes,
-    llvm::function_ref<std::optional<int64_t>(unsigned)> symbolBound) {
-  return Planner(nest, schedule, maxLanes, symbolBound).run();
+SmallVector<RowBufferPlan, 2> planRowBuffers(const LoopNest &nest,
+                                             const CpuSchedule &schedule,
+                                             int64_t maxLanes,
+                                             ArrayAttr symbols) {
+  return Planner(nest, schedule, maxLanes, symbols).run();
 }
 
 } // namespace aitune

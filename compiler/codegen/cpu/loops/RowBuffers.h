@@ -20,11 +20,12 @@ struct RowBufferPlan {
 };
 
 /// The buffers of a nest, which together take at most a part of the L2 cache.
-/// symbolBound(i) returns the greatest value of s`i`, if it is known; rows
-/// without an upper bound of their length are not kept.
-llvm::SmallVector<RowBufferPlan, 2> planRowBuffers(
-    const LoopNest &nest, const CpuSchedule &schedule, int64_t maxLanes,
-    llvm::function_ref<std::optional<int64_t>(unsigned)> symbolBound);
+/// `symbols` are those of getModuleSymbols; rows without an upper bound of
+/// their length are not kept.
+llvm::SmallVector<RowBufferPlan, 2> planRowBuffers(const LoopNest &nest,
+                                                   const CpuSchedule &schedule,
+                                                   int64_t maxLanes,
+                                                   mlir::ArrayAttr symbols);
 
 } // namespace aitune
 

@@ -2,6 +2,7 @@
 
 #include "compiler/codegen/gpu/text/CudaScalar.h"
 #include "compiler/dialect/Ait.h"
+#include "compiler/dialect/SizeBounds.h"
 #include "compiler/dialect/SizeExpressions.h"
 #include "runtime/plan/plan.h"
 #include "llvm/ADT/StringExtras.h"
@@ -29,21 +30,11 @@ const char *preludeText(StringRef name) {
 }
 
 std::optional<int64_t> largestValue(AffineExpr size, ArrayAttr symbols) {
-  if (auto constant = dyn_cast<AffineConstantExpr>(size))
-    return constant.getValue();
-  SmallVector<AffineExpr> largest;
-  for (Attribute attribute :
-       symbols ? symbols.getValue() : ArrayRef<Attribute>()) {
-    auto symbol = dyn_cast<DictionaryAttr>(attribute);
-    auto max = symbol ? symbol.getAs<IntegerAttr>("max") : IntegerAttr();
-    if (!max)
-      return std::nullopt;
-    largest.push_back(getAffineConstantExpr(max.getInt(), size.getContext()));
-  }
-  AffineExpr value = size.replaceSymbols(largest);
-  if (auto constant = dyn_cast<AffineConstantExpr>(value))
-    return constant.getValue();
-  return std::nullopt;
+  std::optional<mlir::ait::SizeBounds> bounds =
+      mlir::ait::getSizeBounds(size, symbols);
+  if (!bounds)
+    return std::nullopt;
+  return bounds->high;
 }
 
 std::string indexType(func::FuncOp function, ArrayAttr symbols) {

@@ -13,8 +13,8 @@ namespace aitune {
 /// The text of prelude/NAME.cuh. Precondition: the file exists.
 const char *preludeText(llvm::StringRef name);
 
-/// The value of a size when each symbol has its maximum (ait.symbols), which is
-/// the largest, as sizes grow with symbols. Not set if a symbol has no maximum.
+/// An upper bound of a size over the ranges of the symbols (ait.symbols). Not
+/// set if a symbol has no range.
 std::optional<int64_t> largestValue(mlir::AffineExpr size,
                                     mlir::ArrayAttr symbols);
 

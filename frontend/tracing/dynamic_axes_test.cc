@@ -173,6 +173,28 @@ TEST(DynamicAxesThatCannotStay, AnAnchorOutsideOfTheRangesIsRefused) {
             absl::StatusCode::kInvalidArgument);
 }
 
+// Numbers that are computed from sizes are so in each call.
+TEST(DynamicNumbers, AreOneVersion) {
+  for (const char* body :
+       {"  return x * (x.size(0) ** -0.5)", "  return x / (x.size(0) ** 0.5)",
+        "  return x + 2.0 ** (-8.0 / x.size(0))",
+        "  return torch.sub(x, x.size(0) / 2, alpha=2)",
+        "  n = float(x.size(0) // 2)\n  return x * n - n",
+        "  s = x @ x.t()\n  return (s * (s.size(-1) ** -0.5)).softmax(-1) @ x",
+        "  y = x.to(15)\n  return y * (x.size(0) ** -0.5)",
+        "  x = x + 0\n  x *= x.size(0) ** 0.5\n  return x",
+        "  return x * (x.size(0) ^ 5)"}) {
+    const auto trace =
+        TraceAndCompare(absl::StrCat("def forward(self, x: Tensor):\n", body),
+                        {"float32[1..40,8]"});
+    ASSERT_TRUE(trace.ok()) << body << trace.status();
+    EXPECT_THAT(trace->notes, IsEmpty()) << body;
+    ASSERT_EQ(trace->symbols.size(), 1) << body;
+    EXPECT_EQ(trace->symbols[0].max, 40) << body;
+    EXPECT_THAT(OpNames(*trace), Contains("aitune::number")) << body;
+  }
+}
+
 // A window that slides by more than the probes' sizes differ, one behind the
 // other, has one formula for the whole range.
 TEST(DynamicWindows, AreOneVersion) {

@@ -303,6 +303,15 @@ class Interpreter {
   // Finds the expression of a result of prim::min or prim::max.
   absl::Status InferExtremum(const Invocation& call, ProbedValue& result);
 
+  // number_operand.cc
+  // A tensor of the trace, without axes, with the value of `function`, which is
+  // that of `number`.
+  ProbedRef NumberAsTensor(const ProbedRef& number,
+                           const SizeFunctionRef& function);
+  // Runs arithmetic of a tensor's elements and a number that depends on sizes
+  // and has no formula; not set for other calls.
+  absl::StatusOr<std::optional<Results>> InvokeOnNumber(const Invocation& call);
+
   // size_decision.cc
   SizeFunctionRef FunctionOf(const ProbedRef& value) const;
   // The function of sizes of each result, for a call whose arguments depend on
@@ -398,6 +407,8 @@ class Interpreter {
   TraceBuilder builder_;
   Functionalizer functionalizer_;
   std::vector<std::string> notes_;
+  // The tensors of NumberAsTensor, by their functions' texts.
+  std::unordered_map<std::string, ProbedRef> numbers_;
   // By the calls as CheckSizes names them.
   std::unordered_map<std::string, KnownShapes> known_shapes_;
   // The calls that CheckSizes has looked at, each with the functions that its

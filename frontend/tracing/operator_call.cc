@@ -211,6 +211,9 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
                      "model before exporting it if it should not"));
   if (given.schema->name() == "aten::manual_seed")
     return absl::UnimplementedError("it sets the seed of random numbers");
+  AITUNE_ASSIGN_OR_RETURN(std::optional<Results> on_number,
+                          InvokeOnNumber(given));
+  if (on_number) return *std::move(on_number);
   const c10::InferenceMode inference;
   bool opaque = false;
   Invocation call = given;

@@ -207,8 +207,10 @@ func.func private @codes(%x: tensor<4096x1024xbf16>) -> (tensor<4096x1024xi8>, t
 
 // The sum is written where there is nothing to sum, too: not by a thread for
 // each element.
-// CHECK-LABEL: === sum_beside: rows
-// CHECK-NEXT: grid_x { value: 1 }
+// CHECK-LABEL: === sum_beside: elementwise
+// CHECK-NEXT: "sum_beside_part0" grid_x { kind: CEIL_DIVIDE operands { kind: MODULO
+// CHECK-NEXT: "sum_beside_part1" grid_x { value: 1 }
+// CHECK: sum_beside_part1(
 // CHECK: out1[0] = a0;
 func.func private @sum_beside(%x: tensor<?xf32, #odd>) -> (tensor<?xf32, #odd>, tensor<1xf32>) attributes {ait.kind = #ait.kind<loop>} {
   %y = ait.exp %x : tensor<?xf32, #odd>

@@ -11,6 +11,7 @@
 #include "frontend/trace/leaf_value.h"
 #include "frontend/values/gpu.h"
 #include "frontend/values/torch_util.h"
+#include "runtime/bundle/message_bytes.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
@@ -220,7 +221,7 @@ absl::Status TorchBackend::Save(BackendStateProto* state) const {
   more.mutable_output_dtypes()->Add(output_dtypes_.begin(),
                                     output_dtypes_.end());
   AITUNE_RETURN_IF_ERROR(SaveMore(state, &more));
-  state->set_implementation(more.SerializeAsString());
+  AITUNE_ASSIGN_OR_RETURN(*state->mutable_implementation(), MessageBytes(more));
   return absl::OkStatus();
 }
 
@@ -235,7 +236,7 @@ absl::Status TorchBackend::SaveFor(const std::shared_ptr<SourceModel>& model,
   AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> changed,
                           ModelOn(*source, Device()));
   AITUNE_RETURN_IF_ERROR(SaveMoreFor(*changed, ModelId(*source), state, &more));
-  state->set_implementation(more.SerializeAsString());
+  AITUNE_ASSIGN_OR_RETURN(*state->mutable_implementation(), MessageBytes(more));
   return absl::OkStatus();
 }
 

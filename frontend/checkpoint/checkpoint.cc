@@ -12,6 +12,7 @@
 #include "frontend/torchscript/substitution.h"
 #include "frontend/values/gpu.h"
 #include "runtime/backend/registry.h"
+#include "runtime/bundle/message_bytes.h"
 #include "runtime/bundle/private_folder.h"
 #include "runtime/control/control.h"
 #include "runtime/device/device.h"
@@ -106,7 +107,7 @@ absl::StatusOr<std::string> SaveCheckpoint(const Backend& backend,
     std::error_code ignored;  // It is removed with the backend at the latest.
     fs::remove(files[name], ignored);
   }
-  blobs[kCheckpoint] = proto.SerializeAsString();
+  AITUNE_ASSIGN_OR_RETURN(blobs[kCheckpoint], MessageBytes(proto));
   return WriteBundle(path, blobs, format);
 }
 

@@ -20,6 +20,7 @@
 #include "frontend/torchscript/module_objects.h"
 #include "frontend/values/pytree.h"
 #include "frontend/values/torch_util.h"
+#include "runtime/bundle/message_bytes.h"
 #include "runtime/hash/sha256.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status_macros.h"
@@ -264,10 +265,11 @@ absl::StatusOr<std::optional<Model>> TakeOutWeights(
     if (!state.ParseFromString(proto->backend().implementation()))
       return absl::InternalError("the backend's state can't be read");
     state.set_model_sha256(hash);
-    proto->mutable_backend()->set_implementation(state.SerializeAsString());
+    AITUNE_ASSIGN_OR_RETURN(*proto->mutable_backend()->mutable_implementation(),
+                            MessageBytes(state));
     proto->set_model_sha256(hash);
   }
-  (*blobs)[kCodes] = stored.SerializeAsString();
+  AITUNE_ASSIGN_OR_RETURN((*blobs)[kCodes], MessageBytes(stored));
   (*blobs)[kCodesData] = std::move(data);
   for (auto& [name, artifact] : *artifacts)
     AITUNE_RETURN_IF_ERROR(codes.Share(proto->model_sha256(), &artifact));

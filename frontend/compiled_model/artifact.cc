@@ -15,6 +15,7 @@
 #include "frontend/compiled_model/report_proto.h"
 #include "frontend/torchscript/model_tensors.h"
 #include "frontend/trace/structure_proto.h"
+#include "runtime/bundle/message_bytes.h"
 #include "runtime/cpu/onednn_library.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status_macros.h"
@@ -212,9 +213,7 @@ absl::StatusOr<ArtifactBlobs> WriteArtifact(const CompiledParts& parts,
     blobs.constants.resize((blobs.constants.size() + kConstantAlignment - 1) &
                            ~(kConstantAlignment - 1));
   }
-  if (!proto.SerializeToString(&blobs.model))
-    return absl::UnimplementedError(
-        "a plan of more than 2 GiB can't be stored");
+  AITUNE_ASSIGN_OR_RETURN(blobs.model, MessageBytes(proto));
   return blobs;
 }
 

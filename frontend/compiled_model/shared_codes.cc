@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "frontend/compiled_model/compiled_model.pb.h"
+#include "runtime/bundle/message_bytes.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status_macros.h"
 
@@ -113,9 +114,7 @@ absl::Status SharedCodes::Share(std::string_view model_sha256,
                 ~(kConstantAlignment - 1));
   }
   proto.set_model_sha256(std::string(model_sha256));
-  if (!proto.SerializeToString(&artifact->model))
-    return absl::UnimplementedError(
-        "a plan of more than 2 GiB can't be stored");
+  AITUNE_ASSIGN_OR_RETURN(artifact->model, MessageBytes(proto));
   artifact->constants = std::move(kept);
   return absl::OkStatus();
 }

@@ -266,7 +266,11 @@ std::optional<GuardFailure> GuardSet::Explain(
           absl::StrCat("the size of axis ", guard.axis, " of ", input, " is ",
                        given.sizes[guard.axis], ", compiled for ",
                        Range(guard.min, guard.max));
-      if (guard.min < guard.max)
+      if (inputs_[guard.input].axes[guard.axis].narrowed)
+        failure.advice =
+            "nothing: the program does something else at other sizes, and has "
+            "versions for them";
+      else if (guard.min < guard.max)
         failure.advice = "give the axis a wider range of sizes";
       else if (given.sizes[guard.axis] < guard.min)
         failure.advice = absl::StrCat(

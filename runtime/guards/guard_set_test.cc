@@ -120,6 +120,15 @@ TEST_F(GuardSetTest, SizeInARange) {
                 "give the axis a wider range of sizes");
 }
 
+TEST_F(GuardSetTest, SizeOfAWiderRangeThatWasAskedFor) {
+  expected_[0].axes[1] = {2, 32, -1, /*narrowed=*/true};
+  first_[1] = 33;
+  ExpectFailure(GuardKind::kSize,
+                "the size of axis 1 of input 0 is 33, compiled for 2 to 32",
+                "nothing: the program does something else at other sizes, and "
+                "has versions for them");
+}
+
 TEST_F(GuardSetTest, EqualSizes) {
   expected_[0].axes[0] = expected_[1].axes[0] = {2, 64, 0};
   ExpectHolds();

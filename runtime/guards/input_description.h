@@ -65,6 +65,9 @@ struct AxisRange {
   // Axes with the same symbol have the same size in every call. -1: the axis
   // has no symbol.
   int symbol = -1;
+  // Whether a wider range was asked for, at whose other sizes the program does
+  // something else.
+  bool narrowed = false;
 
   bool dynamic() const { return min != max; }
   bool contains(int64_t size) const { return min <= size && size <= max; }

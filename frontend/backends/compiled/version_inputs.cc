@@ -78,6 +78,7 @@ std::vector<InputDescription> InputsOfVersion(
          ++axis) {
       const SizeExpressionProto& size = type.sizes(axis);
       AxisRange& range = input.axes[axis];
+      const AxisRange asked = range;
       if (size.kind() == SizeExpressionProto::SYMBOL && size.value() >= 0 &&
           size.value() < plan.symbols_size()) {
         const auto symbol = static_cast<int>(size.value());
@@ -86,6 +87,8 @@ std::vector<InputDescription> InputsOfVersion(
       } else {
         range = {size.value(), size.value(), -1};
       }
+      range.narrowed = asked.max != AxisRange::kUnbounded &&
+                       (asked.min < range.min || range.max < asked.max);
     }
   }
   return wanted;
@@ -175,6 +178,7 @@ InputDescriptionProto ToProto(const InputDescription& input) {
     stored.set_min(axis.min);
     stored.set_max(axis.max);
     stored.set_symbol(axis.symbol);
+    stored.set_narrowed(axis.narrowed);
   }
   proto.set_integer(input.integer);
   proto.set_number(input.number);
@@ -201,7 +205,8 @@ absl::StatusOr<InputDescription> FromProto(const InputDescriptionProto& proto) {
   input.layout = static_cast<MemoryLayout>(proto.layout());
   input.device = proto.device();
   for (const AxisRangeProto& axis : proto.axes())
-    input.axes.push_back({axis.min(), axis.max(), axis.symbol()});
+    input.axes.push_back(
+        {axis.min(), axis.max(), axis.symbol(), axis.narrowed()});
   input.integer = proto.integer();
   input.number = proto.number();
   input.text = proto.text();

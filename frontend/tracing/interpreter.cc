@@ -3,6 +3,8 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include <algorithm>
+#include <set>
+#include <stdexcept>
 #include <unordered_set>
 #include <utility>
 
@@ -120,6 +122,23 @@ bool MayDependOnData(Node* node, const std::unordered_set<Value*>& tainted) {
   if (schema->name() == "aten::__is__" || schema->name() == "aten::__isnot__")
     return reads(/*several_types=*/true);
   return !IsMetadataQuery(*schema);
+}
+
+// What runs the node. LibTorch's division of integers by 0 ends the process.
+RecordedFunction OperationOf(const Node& node) {
+  static const auto* const divisions = new std::set<std::string>{
+      "aten::divmod", "aten::floordiv", "aten::mod", "aten::remainder"};
+  RecordedFunction run(node.getOperation());
+  if (node.inputs().size() != 2 ||
+      divisions->count(node.kind().toQualString()) == 0)
+    return run;
+  return [run = std::move(run)](std::vector<c10::IValue>& stack) {
+    const c10::IValue& divisor = stack.back();
+    if (divisor.isInt() && divisor.toInt() == 0 &&
+        stack.at(stack.size() - 2).isInt())
+      throw std::runtime_error("division by 0");
+    run(stack);
+  };
 }
 
 }  // namespace
@@ -288,9 +307,7 @@ absl::Status Interpreter::RunNode(Node* node) {
     } else {
       auto operation = operations_.find(node);
       if (operation == operations_.end())
-        operation =
-            operations_.emplace(node, RecordedFunction(node->getOperation()))
-                .first;
+        operation = operations_.emplace(node, OperationOf(*node)).first;
       Invocation call;
       call.schema = schema;
       call.run = operation->second;

@@ -300,6 +300,9 @@ class Interpreter {
   // number_node.cc: integers that stand for sizes.
   std::optional<SizeExpression> SizeOf(const ProbedRef& value);
   absl::Status InferSizes(const Invocation& call, const Results& results);
+  // Leaves out sizes at which `divisor` is 0, or has another sign than at the
+  // anchor.
+  absl::Status CheckDivisor(const SizeExpression& divisor);
   // Finds the expression of a result of prim::min or prim::max.
   absl::Status InferExtremum(const Invocation& call, ProbedValue& result);
 

@@ -14,6 +14,24 @@ namespace {
 
 using Kind = ProbedValue::Kind;
 
+bool IsDivision(const std::string& name) {
+  return name == "aten::floordiv" || name == "aten::floor_divide" ||
+         name == "aten::div" || name == "aten::__floordiv__";
+}
+
+bool DividesBySizes(const SizeExpression& size) {
+  switch (size.kind()) {
+    case SizeExpression::Kind::kConstant:
+    case SizeExpression::Kind::kSymbol:
+      return false;
+    case SizeExpression::Kind::kAdd:
+    case SizeExpression::Kind::kMultiply:
+      return DividesBySizes(size.lhs()) || DividesBySizes(size.rhs());
+    default:
+      return !size.rhs().constant() || DividesBySizes(size.lhs());
+  }
+}
+
 // The formula of arithmetic on formulas; nothing for other operators.
 std::optional<SizeExpression> Arithmetic(
     const std::string& name, const std::vector<SizeExpression>& operands) {
@@ -33,10 +51,8 @@ std::optional<SizeExpression> Arithmetic(
   if (name == "aten::sub") return a + b * -1;
   if (name == "aten::rsub") return b + a * -1;
   if (name == "aten::mul") return a * b;
-  if (name == "aten::floordiv" || name == "aten::floor_divide" ||
-      name == "aten::div" || name == "aten::__floordiv__") {
+  if (IsDivision(name))
     return SizeExpression::Binary(Operation::kFloorDivide, a, b);
-  }
   if (name == "aten::remainder")
     return SizeExpression::Binary(Operation::kModulo, a, b);
   return std::nullopt;
@@ -129,6 +145,16 @@ absl::Status Interpreter::InferSizes(const Invocation& call,
   }
   std::optional<SizeExpression> size =
       Arithmetic(call.schema->name(), operands);
+  // Kernels are run at sizes that the program does not take, too, where what is
+  // divided by may be 0 or negative.
+  if (size && operands.size() > 1 && !operands[1].constant() &&
+      DividesBySizes(*size)) {
+    size = fitter_.Simplify(*size);
+    if (DividesBySizes(*size))
+      size = std::nullopt;
+    else
+      AITUNE_RETURN_IF_ERROR(CheckDivisor(operands[1]));
+  }
   if (size && !RoundsOtherwise(call.schema->name()) &&
       fitter_.Matches(*size, *values)) {
     SetSize(*result, fitter_.Simplify(*size));
@@ -137,6 +163,15 @@ absl::Status Interpreter::InferSizes(const Invocation& call,
     SetSize(*result, *formula);
   }
   return absl::OkStatus();
+}
+
+absl::Status Interpreter::CheckDivisor(const SizeExpression& divisor) {
+  if (divisor.constant()) return absl::OkStatus();
+  const char* const what = "the sign of what a size is divided by";
+  AITUNE_ASSIGN_OR_RETURN(const bool positive,
+                          IsNonNegative(fitter_.Simplify(divisor + -1), what));
+  if (positive) return absl::OkStatus();
+  return IsNonNegative(fitter_.Simplify(divisor * -1 + -1), what).status();
 }
 
 absl::Status Interpreter::InferExtremum(const Invocation& call,

@@ -3,6 +3,7 @@
 // axes that LibTorch computes in each call, so that one trace serves all sizes.
 #include <ATen/Functions.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/DefaultDtype.h>
 
 #include <algorithm>
 #include <memory>
@@ -90,13 +91,19 @@ absl::StatusOr<std::optional<Interpreter::Results>> Interpreter::InvokeOnNumber(
       call.arguments.size() < 2)
     return Optional();
   const ProbedRef &self = call.arguments[0], &number = call.arguments[1];
-  if (!self->IsTensor() || !self->has_type || self->type.sizes.empty() ||
-      !self->tensor().is_floating_point() || number->kind != Kind::kPlain ||
+  const auto all = [&](bool (c10::IValue::*is)() const) {
+    return std::all_of(
+        number->probes.begin(), number->probes.end(),
+        [is](const c10::IValue& probe) { return (probe.*is)(); });
+  };
+  if (!self->IsTensor() || !self->has_type || number->kind != Kind::kPlain ||
       number->uniform ||
-      std::any_of(number->probes.begin(), number->probes.end(),
-                  [](const c10::IValue& probe) {
-                    return !probe.isDouble() && !probe.isInt();
-                  }))
+      // Which eager refuses.
+      (self->type.dtype == DataType::kBool && name == "aten::sub"))
+    return Optional();
+  const bool is_integral = !self->tensor().is_floating_point();
+  if (!all(&c10::IValue::isDouble) &&
+      (is_integral || !all(&c10::IValue::isInt)))
     return Optional();
   const SizeFunctionRef function = FunctionOf(number);
   if (function == nullptr || function->symbols.empty() || SizeOf(number))
@@ -124,14 +131,25 @@ absl::StatusOr<std::optional<Interpreter::Results>> Interpreter::InvokeOnNumber(
                    plain(false), plain(c10::IValue())});
   };
   // LibTorch computes with 16 bits in float32, and rounds the number to that.
+  // Integers and a number make the default dtype.
   const at::ScalarType type = ToScalarType(self->type.dtype);
   const bool is_narrow = type == at::kHalf || type == at::kBFloat16;
+  const at::ScalarType computed =
+      is_narrow     ? at::kFloat
+      : is_integral ? c10::typeMetaToScalarType(c10::get_default_dtype())
+                    : type;
   std::vector<ProbedRef> arguments = call.arguments;
-  if (is_narrow) {
-    AITUNE_ASSIGN_OR_RETURN(const Results wide, convert(self, at::kFloat));
-    arguments[0] = wide.at(0);
+  if (computed != type) {
+    AITUNE_ASSIGN_OR_RETURN(const Results converted, convert(self, computed));
+    arguments[0] = converted.at(0);
   }
   arguments[1] = NumberAsTensor(number, function);
+  // Beside a tensor without axes it would decide the dtype.
+  if (self->type.sizes.empty() && computed != at::kDouble) {
+    AITUNE_ASSIGN_OR_RETURN(const Results converted,
+                            convert(arguments[1], computed));
+    arguments[1] = converted.at(0);
+  }
   AITUNE_ASSIGN_OR_RETURN(Results results,
                           invoke(name.c_str(), "Tensor", std::move(arguments)));
   if (is_narrow) {

@@ -12,6 +12,8 @@
 #include "frontend/api/module_options.h"
 #include "frontend/backends/compile_settings.h"
 #include "frontend/backends/torchao/torchao_config.h"
+#include "frontend/check/check.h"
+#include "frontend/check/run_guard.h"
 #include "frontend/values/gpu.h"
 #include "frontend/values/missing_kernel.h"
 #include "quant/options.h"
@@ -56,7 +58,14 @@ absl::Status CheckEagerRuns(aitune::frontend::TorchScriptSource& source,
                           source.Flatten(arguments));
   AITUNE_ASSIGN_OR_RETURN(const std::function<absl::Status()> restore,
                           source.SaveState());
-  absl::Status status = source.Infer(aitune::Values(sample)).status();
+  // What would end the process is no error that could be caught.
+  absl::Status status =
+      aitune::frontend::RunGuard(source.model(), aitune::Device())
+          .Try(arguments.Clone(),
+               aitune::frontend::CheckOptions().seconds_of_loops);
+  if (restore) status.Update(restore());
+  if (!status.ok()) return status;
+  status = source.Infer(aitune::Values(sample)).status();
   if (restore) status.Update(restore());
   return status;
 }

@@ -39,6 +39,7 @@ void LookAtTheClock(torch::jit::Stack&) {
 
 constexpr const char* kLookAtNumbers = "aitune::look_at_numbers";
 constexpr const char* kLookAtPivots = "aitune::look_at_pivots";
+constexpr const char* kLookAtDivisor = "aitune::look_at_divisor";
 
 // Why an operator of this thread's guarded run would end the process.
 thread_local std::string fatal;
@@ -76,6 +77,11 @@ void LookAtPivots(torch::jit::Stack& stack) {
   }
 }
 
+void LookAtDivisor(torch::jit::Stack& stack) {
+  if (torch::jit::pop(stack).toInt() == 0)
+    Refuse("remainder of a division by 0 ends the process");
+}
+
 void Register() {
   static const torch::jit::RegisterOperators registered(
       {torch::jit::Operator(absl::StrCat(kLookAtTheClock, "() -> ()"),
@@ -85,7 +91,9 @@ void Register() {
                             LookAtNumbers,
                             c10::AliasAnalysisKind::CONSERVATIVE),
        torch::jit::Operator(absl::StrCat(kLookAtPivots, "(Tensor x) -> ()"),
-                            LookAtPivots,
+                            LookAtPivots, c10::AliasAnalysisKind::CONSERVATIVE),
+       torch::jit::Operator(absl::StrCat(kLookAtDivisor, "(int x) -> ()"),
+                            LookAtDivisor,
                             c10::AliasAnalysisKind::CONSERVATIVE)});
 }
 
@@ -96,6 +104,10 @@ std::pair<const char*, size_t> GuardOf(const torch::jit::Node& node) {
   if (name == "aten::linalg_eigvals" || name == "aten::_linalg_eigvals")
     return {kLookAtNumbers, 0};
   if (name == "aten::linalg_ldl_solve") return {kLookAtPivots, 1};
+  if (name == "aten::remainder" &&
+      node.input(0)->type()->kind() == c10::TypeKind::IntType &&
+      node.input(1)->type()->kind() == c10::TypeKind::IntType)
+    return {kLookAtDivisor, 1};
   return {nullptr, 0};
 }
 

@@ -79,6 +79,18 @@ TEST(RunGuard, TellsWhatWouldEndTheProcess) {
     EXPECT_THAT(tried(x, pivots), HasSubstr("pivots that are none"));
 }
 
+TEST(RunGuard, TellsOfRemaindersOfDivisionsByZero) {
+  const auto model = Model::FromSource(
+      "def forward(self, x: Tensor):\n"
+      "    n = x.size(0)\n"
+      "    return x * (n % (n // 8))\n");
+  ASSERT_TRUE(model.ok()) << model.status();
+  const RunGuard guard(*model, Device());
+  EXPECT_EQ(guard.Try(Arguments(at::ones({9})), 5), absl::OkStatus());
+  EXPECT_THAT(std::string(guard.Try(Arguments(at::ones({7})), 5).message()),
+              HasSubstr("a division by 0"));
+}
+
 // The check goes on with the other inputs.
 TEST(RunGuard, ACaseThatNeverEndsIsLeftOut) {
   const Model model = Doubling();

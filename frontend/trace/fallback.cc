@@ -5,9 +5,7 @@
 #include <ATen/core/List.h>
 #include <c10/core/InferenceMode.h>
 
-#include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <exception>
 #include <mutex>
 #include <optional>
@@ -21,10 +19,10 @@
 #include "frontend/torchscript/gpu_state.h"
 #include "frontend/trace/out_variant.h"
 #include "frontend/trace/region_frame.h"
+#include "frontend/trace/region_results.h"
 #include "frontend/trace/region_steps.h"
 #include "frontend/values/host_arguments.h"
 #include "frontend/values/pytree.h"
-#include "frontend/values/tensor_memory.h"
 #include "frontend/values/torch_util.h"
 
 namespace aitune::frontend {
@@ -421,22 +419,6 @@ class LibTorchRegion : public FallbackRegion {
       Store(result.children[i], elements[i], slots);
   }
 
-  // kInternal if it is no tensor on the device, or another than expected.
-  absl::Status CheckTensor(const c10::IValue& value, DataType dtype,
-                           const std::vector<int64_t>& sizes) const {
-    if (!value.isTensor() || !IsPlainTensor(value.toTensor(), device_)) {
-      return absl::InternalError(absl::StrCat(
-          "gave ", Describe(value), " where the plan expects a tensor"));
-    }
-    const at::Tensor& tensor = value.toTensor();
-    if (FromScalarType(tensor.scalar_type()) == dtype &&
-        tensor.sizes() == at::IntArrayRef(sizes))
-      return absl::OkStatus();
-    return absl::InternalError(absl::StrCat(
-        "gave ", Describe(value), ", the plan expects ",
-        std::string(Name(dtype)), "[", absl::StrJoin(sizes, ","), "]"));
-  }
-
   // No two outputs share memory: what is given away counts as borrowed.
   absl::Status Deliver(const Call& call) const {
     std::vector<at::Tensor>& borrowed = call.frame.borrowed;
@@ -447,12 +429,12 @@ class LibTorchRegion : public FallbackRegion {
       RegionValue& output = call.outputs[i];
       if (auto* view = std::get_if<TensorView>(&output)) {
         const absl::Status status =
-            CheckTensor(computed, view->dtype, view->sizes);
+            CheckTensor(computed, view->dtype, view->sizes, device_);
         if (!status.ok()) return status;
         if (view->data == nullptr && LendsOutput(static_cast<int>(i)))
           view->data = computed.toTensor().data_ptr();
         else
-          CopyTo(*view, computed.toTensor());
+          CopyTo(*view, computed.toTensor(), device_);
         continue;
       }
       const TraceValue& traced =
@@ -463,7 +445,7 @@ class LibTorchRegion : public FallbackRegion {
         for (const SizeExpression& size : traced.type.sizes)
           sizes.push_back(size.Evaluate(call.symbols));
         const absl::Status status =
-            CheckTensor(value, traced.type.dtype, sizes);
+            CheckTensor(value, traced.type.dtype, sizes, device_);
         if (!status.ok()) return status;
         value = value.toTensor().contiguous();
         borrowed.push_back(value.toTensor());
@@ -471,36 +453,6 @@ class LibTorchRegion : public FallbackRegion {
       output = std::make_shared<c10::IValue>(std::move(value));
     }
     return absl::OkStatus();
-  }
-
-  // Precondition: CheckTensor.
-  void CopyTo(const TensorView& view, const at::Tensor& tensor) const {
-    if (tensor.numel() == 0) return;
-    const void* const data = tensor.data_ptr();
-    const bool is_dense = tensor.is_contiguous();
-    if (is_dense && data == view.data) return;
-    // What LibTorch copies on one thread it copies no faster. A tensor of
-    // zeros may have no memory.
-    constexpr int64_t kFew = 32768;  // elements
-    if (is_dense && data != nullptr && !device_.is_gpu() &&
-        tensor.numel() <= kFew) {
-      std::memmove(view.data, data, tensor.nbytes());
-      return;
-    }
-    TensorOn(view, device_).copy_(tensor);
-  }
-
-  // `value` without references to the plan's memory, which will be reused.
-  static c10::IValue Detached(const c10::IValue& value,
-                              const std::vector<at::Tensor>& borrowed) {
-    return MapLeaves(value, [&](const c10::IValue& leaf) -> c10::IValue {
-      if (!leaf.isTensor()) return leaf;
-      const at::Tensor& tensor = leaf.toTensor();
-      const bool shares = std::any_of(
-          borrowed.begin(), borrowed.end(),
-          [&](const at::Tensor& other) { return ShareMemory(other, tensor); });
-      return shares ? CopyOf(tensor) : tensor;
-    });
   }
 
   const std::shared_ptr<const RecordedTrace> trace_;

@@ -7,11 +7,8 @@
 namespace mlir::ait {
 namespace {
 
-/// Beyond this no sum or product of two bounds is formed.
-constexpr int64_t kMostBound = int64_t{1} << 62;
-
 std::optional<SizeBounds> limited(SizeBounds bounds) {
-  if (bounds.low < -kMostBound || bounds.high > kMostBound)
+  if (bounds.low < -kMostSizeBound || bounds.high > kMostSizeBound)
     return std::nullopt;
   return bounds;
 }

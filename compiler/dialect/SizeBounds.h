@@ -12,6 +12,9 @@
 
 namespace mlir::ait {
 
+/// Beyond this, and below its negative, no bound is formed.
+inline constexpr int64_t kMostSizeBound = int64_t{1} << 62;
+
 /// Both ends included.
 struct SizeBounds {
   int64_t low, high;
@@ -20,7 +23,8 @@ struct SizeBounds {
 /// Bounds of `size`, an expression without dimensions, by interval arithmetic,
 /// so that they may be wider than its values. `symbols` are those of
 /// getModuleSymbols, which may be null. Not set where a symbol has no range, a
-/// bound is beyond 2^62, or a division may be by a number that is not positive.
+/// bound is beyond kMostSizeBound, or a division may be by a number that is not
+/// positive.
 std::optional<SizeBounds> getSizeBounds(AffineExpr size, ArrayAttr symbols);
 
 } // namespace mlir::ait

@@ -30,9 +30,6 @@ struct Range {
   AffineExpr low, high;
 };
 
-/// Beyond this no sum or product of two bounds is formed.
-constexpr int64_t kMostBound = int64_t{1} << 62;
-
 class RangeFinder {
 public:
   RangeFinder(ArrayAttr symbols, const ConstantRange &constants,
@@ -68,11 +65,12 @@ private:
     return {number(bounds.low), number(bounds.high)};
   }
 
-  /// The range of the values of a type; kMostBound stands for anything greater.
+  /// The range of the values of a type; kMostSizeBound stands for anything
+  /// greater.
   static SizeBounds boundsOf(IntegerType type) {
     unsigned width = type.getWidth();
     if (width >= 64)
-      return SizeBounds{-kMostBound, kMostBound};
+      return SizeBounds{-kMostSizeBound, kMostSizeBound};
     if (type.isUnsigned() || width == 1)
       return SizeBounds{0, (int64_t{1} << width) - 1};
     return SizeBounds{-(int64_t{1} << (width - 1)),
@@ -85,7 +83,7 @@ private:
     return low && high && low->low >= limits.low && high->high <= limits.high;
   }
   bool isFinite(const Range &range) const {
-    return fits(range, {-kMostBound + 1, kMostBound - 1});
+    return fits(range, {-kMostSizeBound + 1, kMostSizeBound - 1});
   }
 
   std::optional<SizeBounds> evaluate(AffineExpr expr) const {

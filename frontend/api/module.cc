@@ -13,7 +13,6 @@
 #include "frontend/checkpoint/checkpoint.h"
 #include "frontend/torchscript/model_bytes.h"
 #include "frontend/values/gpu.h"
-#include "frontend/values/torch_util.h"
 #include "runtime/control/control.h"
 #include "runtime/cpu/cpu_quota.h"
 #include "runtime/status/status_macros.h"
@@ -180,15 +179,10 @@ absl::StatusOr<c10::IValue> Module::Run(const ValueList& arguments) const {
     const auto held = source->HoldState();
     AITUNE_RETURN_IF_ERROR(source->UseState(model, device));
     if (!device.is_gpu()) return model->RunEager(arguments);
-    const ValueList there = aitune::frontend::ToDevice(arguments, device);
-    auto result = model->RunEager(there);
-    if (source->WritesArguments()) {
-      AITUNE_RETURN_IF_ERROR(aitune::frontend::CatchExceptions(
-          absl::StatusCode::kInternal, "an argument", [&] {
-            aitune::frontend::CopyChangesBack(there, arguments);
-            return absl::OkStatus();
-          }));
-    }
+    const TorchScriptSource::ArgumentsThere there =
+        source->ArgumentsOn(device, arguments);
+    auto result = model->RunEager(there.values);
+    AITUNE_RETURN_IF_ERROR(there.bring_back());
     return result;
   }
   std::optional<aitune::ScopedStance> stance;

@@ -146,9 +146,9 @@ absl::StatusOr<std::vector<OwnedValue>> TorchBackend::Infer(
   if (device_.is_gpu() && IsWholeCall(inputs)) {
     AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
                             source_->Unflatten(inputs));
-    const ValueList there = ToDevice(arguments, device_);
-    auto outputs = InferThere(Values(WholeCall(there)));
-    AITUNE_RETURN_IF_ERROR(BringBack(there, arguments));
+    const auto there = source_->ArgumentsOn(device_, arguments);
+    auto outputs = InferThere(Values(WholeCall(there.values)));
+    AITUNE_RETURN_IF_ERROR(there.bring_back());
     return outputs;
   }
   const auto is_on_cpu = [](const RegionValue& input) {
@@ -157,32 +157,21 @@ absl::StatusOr<std::vector<OwnedValue>> TorchBackend::Infer(
   if (!device_.is_gpu() ||
       std::none_of(inputs.begin(), inputs.end(), is_on_cpu))
     return InferThere(inputs);
-  std::vector<c10::IValue> here, moved;
-  Sample there;
-  there.reserve(inputs.size());
-  for (const RegionValue& input : inputs) {
-    const c10::IValue value = ToIValue(input);
-    if (!value.isTensor() || !value.toTensor().defined()) {
-      there.push_back({input, nullptr});
-      continue;
-    }
-    here.push_back(value);
-    moved.emplace_back(value.toTensor().to(DeviceOf(device_)));
-    there.push_back(ToOwned(moved.back().toTensor()));
+  std::vector<c10::IValue> values;
+  for (const RegionValue& input : inputs) values.push_back(ToIValue(input));
+  const auto there =
+      source_->ArgumentsOn(device_, ValueList(std::move(values)));
+  Sample moved;
+  moved.reserve(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const c10::IValue& value = there.values.values()[i];
+    const bool moves = value.isTensor() && value.toTensor().defined();
+    moved.push_back(moves ? ToOwned(value.toTensor())
+                          : OwnedValue{inputs[i], nullptr});
   }
-  auto outputs = InferThere(Values(there));
-  AITUNE_RETURN_IF_ERROR(
-      BringBack(ValueList(std::move(moved)), ValueList(std::move(here))));
+  auto outputs = InferThere(Values(moved));
+  AITUNE_RETURN_IF_ERROR(there.bring_back());
   return outputs;
-}
-
-absl::Status TorchBackend::BringBack(const ValueList& there,
-                                     const ValueList& here) const {
-  if (!source_->WritesArguments()) return absl::OkStatus();
-  return CatchExceptions(absl::StatusCode::kInternal, "an argument", [&] {
-    CopyChangesBack(there, here);
-    return absl::OkStatus();
-  });
 }
 
 absl::StatusOr<std::vector<OwnedValue>> TorchBackend::InferThere(

@@ -95,8 +95,6 @@ class TorchBackend : public BackendImplementation {
   absl::StatusOr<std::shared_ptr<const Model>> ModelOn(
       const TorchScriptSource& source, const Device& device) const;
   std::string ModelId(const TorchScriptSource& source) const;
-  // CopyChangesBack, if the program writes to its arguments.
-  absl::Status BringBack(const ValueList& there, const ValueList& here) const;
   absl::StatusOr<std::vector<OwnedValue>> InferThere(
       absl::Span<const RegionValue> inputs) const;
   absl::StatusOr<std::vector<OwnedValue>> RestoreDtypes(

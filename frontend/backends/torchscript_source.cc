@@ -17,6 +17,7 @@
 #include "frontend/trace/structure.h"
 #include "frontend/trace/structure_internal.h"
 #include "frontend/values/borrowed_memory.h"
+#include "frontend/values/gpu.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/logging/logging.h"
 #include "runtime/status/status_macros.h"
@@ -310,6 +311,23 @@ absl::StatusOr<Sample> TorchScriptSource::FlattenCall(
   absl::StatusOr<Sample> leaves = Flatten(arguments);
   if (!absl::IsInvalidArgument(leaves.status())) return leaves;
   return WholeCall(arguments);
+}
+
+TorchScriptSource::ArgumentsThere TorchScriptSource::ArgumentsOn(
+    const Device& device, const ValueList& here) const {
+  if (input_queries_.write.empty())
+    return {ToDevice(here, device), [] { return absl::OkStatus(); }};
+  ValueList there = ToDeviceTogether(here, device);
+  // The call may give the copies other sizes and strides.
+  const ValueList memory =
+      there.MapTensors([](const at::Tensor& tensor) { return tensor.alias(); });
+  return {std::move(there), [here, memory] {
+            return CatchExceptions(absl::StatusCode::kInternal, "an argument",
+                                   [&] {
+                                     CopyChangesBack(memory, here);
+                                     return absl::OkStatus();
+                                   });
+          }};
 }
 
 absl::Status TorchScriptSource::LearnArguments(const Structure& inputs) const {

@@ -151,8 +151,15 @@ class TorchScriptSource : public SourceModel {
   absl::StatusOr<c10::IValue> UnflattenResult(
       absl::Span<const OwnedValue> outputs) const;
 
-  // Whether the program may write to its arguments.
-  bool WritesArguments() const { return !input_queries_.write.empty(); }
+  // The arguments of a call on a GPU.
+  struct ArgumentsThere {
+    ValueList values;  // copies of those that are not there
+    // Gives the caller's what the call has written to the copies. kInternal
+    // with LibTorch's text.
+    std::function<absl::Status()> bring_back;
+  };
+  // May throw LibTorch's exceptions.
+  ArgumentsThere ArgumentsOn(const Device& device, const ValueList& here) const;
 
   // Runs the model in eager, on the GPU if one of the inputs is there.
   absl::StatusOr<std::vector<OwnedValue>> Infer(

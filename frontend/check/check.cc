@@ -40,7 +40,8 @@ std::string TypeText(const c10::IValue& value) {
   return absl::StrCat(dtype, "[", absl::StrJoin(tensor.sizes(), ","), "]");
 }
 
-// The place of an output in a result, from that in one of WithArguments.
+// The place of an output in a result, from that in one of
+// EagerRuns::AsCompared.
 std::string PlaceInResult(const std::string& place) {
   const size_t end = place.find(']');
   int number = 0;
@@ -62,7 +63,7 @@ class Checker {
         options_(options),
         draws_{options.random_seed, options.device},
         eager_(model, draws_),
-        ours_(eager_.writes_arguments() ? WithArguments(ours) : ours),
+        ours_(eager_.AsCompared(ours)),
         judge_(model, options, draws_, eager_) {
     if (options.source != nullptr && options.source != &model)
       source_state_ = std::make_unique<ModelState>(*options.source);

@@ -20,17 +20,6 @@
 namespace aitune::frontend {
 namespace {
 
-ValueList Map(const ValueList& values,
-              const std::function<at::Tensor(const at::Tensor&)>& change) {
-  std::vector<c10::IValue> changed;
-  for (const c10::IValue& value : values.values()) {
-    changed.push_back(MapTensors(value, [&](const at::Tensor& tensor, int) {
-      return tensor.defined() ? change(tensor) : tensor;
-    }));
-  }
-  return ValueList(std::move(changed));
-}
-
 // On the CPU, in memory of its own.
 absl::StatusOr<c10::IValue> CopyOf(const absl::StatusOr<c10::IValue>& result) {
   if (!result.ok()) return result;
@@ -181,11 +170,12 @@ TwoCalls CallTwice(const RunFunction& run, absl::Span<ModelState* const> states,
   return calls;
 }
 
-RunFunction WithArguments(RunFunction run) {
+RunFunction EagerRuns::AsCompared(RunFunction run) const {
+  if (!writes_arguments_) return run;
   return [run = std::move(run)](
              const ValueList& arguments) -> absl::StatusOr<c10::IValue> {
-    const ValueList memory =
-        Map(arguments, [](const at::Tensor& tensor) { return tensor.alias(); });
+    const ValueList memory = arguments.MapTensors(
+        [](const at::Tensor& tensor) { return tensor.alias(); });
     AITUNE_ASSIGN_OR_RETURN(c10::IValue result, run(arguments));
     std::vector<c10::IValue> all = {std::move(result)};
     all.insert(all.end(), memory.values().begin(), memory.values().end());
@@ -198,10 +188,9 @@ EagerRuns::EagerRuns(const Model& model, const Draws& draws)
       writes_arguments_(!FindInputQueries(model).write.empty()),
       model_(model),
       state_(model) {
-  run_ = [this](const ValueList& arguments) {
+  run_ = AsCompared([this](const ValueList& arguments) {
     return model_.RunEager(arguments);
-  };
-  if (writes_arguments_) run_ = WithArguments(std::move(run_));
+  });
 }
 
 TwoCalls EagerRuns::Twice(const ValueList& arguments) {
@@ -246,7 +235,7 @@ absl::StatusOr<c10::IValue> EagerRuns::RunOtherwise(const ValueList& arguments,
   at::Context& context = at::globalContext();
   const bool onednn = context.userEnabledMkldnn();
   auto generator = at::make_generator<at::CPUGeneratorImpl>(number + 1);
-  const ValueList rounded = Map(arguments, [&](const at::Tensor& tensor) {
+  const ValueList rounded = arguments.MapTensors([&](const at::Tensor& tensor) {
     return !CanRound(tensor) ? tensor
            : keep_ties       ? RoundedBySize(tensor, number)
                              : RoundedAtRandom(tensor, generator);
@@ -263,19 +252,18 @@ absl::StatusOr<c10::IValue> EagerRuns::RunMoved(const ValueList& arguments,
                                                 int calls, int number,
                                                 int steps) {
   auto generator = at::make_generator<at::CPUGeneratorImpl>(number + 1);
-  return Run(Map(arguments,
-                 [&](const at::Tensor& tensor) {
-                   if (!CanRound(tensor)) return tensor;
-                   const at::Tensor exact = tensor.to(at::kDouble);
-                   // A step is at most two roundings.
-                   return at::rand(exact.sizes(), generator, at::kDouble)
-                       .sub(0.5)
-                       .mul(4 * steps * UnitRoundoff(tensor.scalar_type()))
-                       .to(exact.device())
-                       .add(1)
-                       .mul(exact)
-                       .to(tensor.options());
-                 }),
+  return Run(arguments.MapTensors([&](const at::Tensor& tensor) {
+    if (!CanRound(tensor)) return tensor;
+    const at::Tensor exact = tensor.to(at::kDouble);
+    // A step is at most two roundings.
+    return at::rand(exact.sizes(), generator, at::kDouble)
+        .sub(0.5)
+        .mul(4 * steps * UnitRoundoff(tensor.scalar_type()))
+        .to(exact.device())
+        .add(1)
+        .mul(exact)
+        .to(tensor.options());
+  }),
              calls);
 }
 
@@ -283,7 +271,7 @@ ValueList Converted(const ValueList& arguments, DataType dtype) {
   const at::ScalarType type = dtype == DataType::kFloat64    ? at::kDouble
                               : dtype == DataType::kBFloat16 ? at::kBFloat16
                                                              : at::kFloat;
-  return Map(arguments, [type](const at::Tensor& tensor) {
+  return arguments.MapTensors([type](const at::Tensor& tensor) {
     return tensor.is_floating_point() ? tensor.to(type) : tensor;
   });
 }

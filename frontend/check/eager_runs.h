@@ -41,13 +41,8 @@ struct Draws {
 TwoCalls CallTwice(const RunFunction& run, absl::Span<ModelState* const> states,
                    const ValueList& arguments, const Draws& draws);
 
-// What runs the model as `run` does and gives a tuple of its result and of the
-// arguments as the call has left their elements: for a model that writes to
-// these. What the call makes of their sizes is not seen.
-RunFunction WithArguments(RunFunction run);
-
-// Runs a model in eager. The result of one that writes to its arguments is that
-// of WithArguments. Not thread-safe, because the state belongs to the model.
+// Runs a model in eager. The results are those of AsCompared. Not thread-safe,
+// because the state belongs to the model.
 class EagerRuns {
  public:
   // `model`, on the device of `draws`, must outlive this. Inputs are moved
@@ -56,6 +51,11 @@ class EagerRuns {
 
   ModelState& state() { return state_; }
   bool writes_arguments() const { return writes_arguments_; }
+
+  // What runs the model as `run` does. Where the program writes to its
+  // arguments, it gives a tuple of the result and of the arguments as the call
+  // has left their elements; what the call makes of their sizes is not seen.
+  RunFunction AsCompared(RunFunction run) const;
 
   // Calls the model twice. A model without state is called once, and both
   // results are that of this call.

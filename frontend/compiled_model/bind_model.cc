@@ -81,6 +81,19 @@ absl::StatusOr<TensorView> MemoryOf(const RegionValue& output, size_t index,
   return view;
 }
 
+struct Range {
+  uintptr_t begin, end;
+};
+Range RangeOf(const TensorView& view) {
+  const auto begin = reinterpret_cast<uintptr_t>(view.data);
+  return {begin, begin + static_cast<uintptr_t>(ElementCount(view.sizes) *
+                                                SizeInBytes(view.dtype))};
+}
+bool Overlap(const TensorView& a, const TensorView& b) {
+  const Range one = RangeOf(a), other = RangeOf(b);
+  return one.begin < other.end && other.begin < one.end;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<BoundCall>> CompiledModel::Bind(
@@ -88,7 +101,6 @@ absl::StatusOr<std::unique_ptr<BoundCall>> CompiledModel::Bind(
     ConstantCheck check) const {
   AITUNE_ASSIGN_OR_RETURN(FlatTensors inputs,
                           inputs_.TensorsOf(leaves, device_, check));
-  AITUNE_RETURN_IF_ERROR(CheckSharedMemory(inputs));
   // One of them may be a tuple of all.
   for (int i = 0; i < plan().output_values_size(); ++i) {
     if (plan().values(plan().output_values(i)).storage() == ValueProto::OPAQUE)

@@ -80,33 +80,16 @@ absl::Status CheckRegions(absl::Span<const RegionDefinition> regions,
   return absl::OkStatus();
 }
 
-bool IsStrided(const at::Tensor& tensor) {
-  return tensor.defined() && tensor.layout() == at::kStrided &&
-         !tensor.is_contiguous();
-}
-
-bool AreContiguous(const ValueList& arguments) {
-  return std::none_of(
-      arguments.values().begin(), arguments.values().end(),
-      [](const c10::IValue& value) {
-        const std::vector<at::Tensor> tensors = TensorLeaves(value);
-        return std::any_of(tensors.begin(), tensors.end(), IsStrided);
-      });
-}
-
 // The arguments with copies of the tensors that are not contiguous. Appends
 // these tensors, each with its copy.
 ValueList ContiguousOf(const ValueList& arguments,
                        std::vector<std::pair<at::Tensor, at::Tensor>>& copies) {
-  std::vector<c10::IValue> values;
-  for (const c10::IValue& value : arguments.values()) {
-    values.push_back(MapTensors(value, [&](const at::Tensor& tensor, int) {
-      if (!IsStrided(tensor)) return tensor;
-      copies.emplace_back(tensor, tensor.contiguous());
-      return copies.back().second;
-    }));
-  }
-  return ValueList(std::move(values));
+  return arguments.MapTensors([&](const at::Tensor& tensor) {
+    if (tensor.layout() != at::kStrided || tensor.is_contiguous())
+      return tensor;
+    copies.emplace_back(tensor, tensor.contiguous());
+    return copies.back().second;
+  });
 }
 
 // Whether calls read or write the model's own tensors in place.
@@ -235,18 +218,41 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
 }
 
 absl::Status CompiledModel::CheckSharedMemory(const FlatTensors& inputs) const {
-  for (const int written : written_inputs_) {
-    const auto place = static_cast<size_t>(written);
-    for (size_t other = 0; other < inputs.views.size(); ++other) {
-      if (other != place &&
-          Overlap(inputs.views.at(place), inputs.views.at(other)))
-        return absl::InvalidArgumentError(absl::StrCat(
-            "tensor ", std::max(place, other),
-            " of the arguments shares "
-            "memory with tensor ",
-            std::min(place, other), ", and the program writes to one of them (",
-            input_queries_.write, "): call .clone() on it before"));
-    }
+  if (written_inputs_.empty()) return absl::OkStatus();
+  struct Memory {
+    const char *begin, *end;
+    size_t place;
+    bool is_written;
+  };
+  std::vector<Memory> memories;
+  for (size_t i = 0; i < inputs.views.size(); ++i) {
+    const TensorView& view = inputs.views[i];
+    const auto* begin = static_cast<const char*>(view.data);
+    memories.push_back(
+        {begin, begin + ElementCount(view.sizes) * SizeInBytes(view.dtype), i,
+         false});
+  }
+  for (const int written : written_inputs_)
+    memories.at(static_cast<size_t>(written)).is_written = true;
+  std::sort(memories.begin(), memories.end(),
+            [](const Memory& a, const Memory& b) { return a.begin < b.begin; });
+  // Of those before, the ones that reach farthest.
+  const Memory *any = nullptr, *written = nullptr;
+  for (const Memory& memory : memories) {
+    if (memory.begin == memory.end) continue;
+    const Memory* const other = memory.is_written ? any : written;
+    if (other != nullptr && memory.begin < other->end)
+      return absl::InvalidArgumentError(
+          absl::StrCat("tensor ", std::max(memory.place, other->place),
+                       " of the arguments shares memory with tensor ",
+                       std::min(memory.place, other->place),
+                       ", and the program writes to one of them (",
+                       input_queries_.write, "): call .clone() on it before"));
+    const auto reaches = [&](const Memory*& farthest) {
+      if (farthest == nullptr || farthest->end < memory.end) farthest = &memory;
+    };
+    reaches(any);
+    if (memory.is_written) reaches(written);
   }
   return absl::OkStatus();
 }
@@ -262,7 +268,6 @@ absl::StatusOr<bool> CompiledModel::WritesSharedMemory(
 
 absl::StatusOr<CompiledModel::Call> CompiledModel::Prepare(
     FlatTensors inputs) const {
-  AITUNE_RETURN_IF_ERROR(CheckSharedMemory(inputs));
   Call call;
   call.inputs = std::move(inputs);
   AITUNE_ASSIGN_OR_RETURN(call.outputs,
@@ -280,6 +285,7 @@ absl::StatusOr<CompiledModel::Call> CompiledModel::Prepare(
     AITUNE_RETURN_IF_ERROR(
         CheckKeyOrder(inputs_.structure(), arguments.values()));
   }
+  AITUNE_RETURN_IF_ERROR(CheckSharedMemory(inputs));
   return Prepare(std::move(inputs));
 }
 
@@ -315,8 +321,7 @@ std::vector<const CompiledModel*> CompiledModel::versions() const {
 
 absl::StatusOr<c10::IValue> CompiledModel::Run(const ValueList& arguments,
                                                ConstantCheck check) const {
-  if (input_queries_.write.empty() || AreContiguous(arguments))
-    return RunInPlace(arguments, check);
+  if (input_queries_.write.empty()) return RunInPlace(arguments, check);
   AITUNE_RETURN_IF_ERROR(CheckSharedWrites(input_queries_, arguments));
   std::vector<std::pair<at::Tensor, at::Tensor>> copies;
   absl::StatusOr<c10::IValue> result =

@@ -119,8 +119,9 @@ class CompiledModel {
   // As Run, but takes the leaves of the arguments and returns those of the
   // result (frontend/trace/leaf_value.h), for callers that have flattened the
   // arguments already. A tensor on a GPU is an opaque leaf. Tensors must be
-  // contiguous if the program asks for strides. Uses this version only, also
-  // with all_sizes. May throw LibTorch's exceptions.
+  // contiguous if the program asks for strides. Precondition: they don't write
+  // shared memory (WritesSharedMemory). Uses this version only, also with
+  // all_sizes. May throw LibTorch's exceptions.
   absl::StatusOr<std::vector<OwnedValue>> RunLeaves(
       absl::Span<const RegionValue> leaves,
       ConstantCheck check = ConstantCheck::kCheck) const;
@@ -149,8 +150,8 @@ class CompiledModel {
   bool Fits(const ValueList& arguments) const;
 
   // Whether a call with these leaves writes to an input whose memory another
-  // one has too: RunLeaves and Bind then refuse it with kInvalidArgument, as
-  // Run does, and LibTorch must run it. Errors as RunLeaves.
+  // one has too: LibTorch must run it. Run refuses such arguments. Errors as
+  // RunLeaves.
   absl::StatusOr<bool> WritesSharedMemory(
       absl::Span<const RegionValue> leaves) const;
 

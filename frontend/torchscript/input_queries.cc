@@ -115,13 +115,20 @@ bool HoldsTensors(const c10::TypePtr& type) {
                      type->containedTypes().end(), HoldsTensors);
 }
 
-// Adds the arguments whose tensors' strides those of `value` may depend on:
-// operators on elements keep the layout of what they are given. `visited` is
-// what was looked at.
-void AddArguments(const torch::jit::Value* value,
-                  std::set<const torch::jit::Value*>& visited,
-                  std::set<int>& arguments) {
-  if (!HoldsTensors(value->type()) || !visited.insert(value).second) return;
+bool HoldsContainer(const c10::TypePtr& type) {
+  return type->kind() == c10::TypeKind::ListType ||
+         type->kind() == c10::TypeKind::DictType ||
+         std::any_of(type->containedTypes().begin(),
+                     type->containedTypes().end(), HoldsContainer);
+}
+
+// Adds the arguments that `value` may be made of by way of values of the types
+// that `follows` holds for. `visited` is what was looked at.
+void AddSources(const torch::jit::Value* value,
+                bool (*follows)(const c10::TypePtr&),
+                std::set<const torch::jit::Value*>& visited,
+                std::set<int>& arguments) {
+  if (!follows(value->type()) || !visited.insert(value).second) return;
   const torch::jit::Node* node = value->node();
   if (node->kind() == c10::prim::Param) {
     const torch::jit::Node* const owner = node->owningBlock()->owningNode();
@@ -132,11 +139,18 @@ void AddArguments(const torch::jit::Value* value,
     node = owner;
   }
   for (const torch::jit::Value* input : node->inputs())
-    AddArguments(input, visited, arguments);
+    AddSources(input, follows, visited, arguments);
   for (const torch::jit::Block* block : node->blocks()) {
     for (const torch::jit::Value* output : block->outputs())
-      AddArguments(output, visited, arguments);
+      AddSources(output, follows, visited, arguments);
   }
+}
+
+// Adds the arguments whose tensors' strides those of `value` may depend on:
+// operators on elements keep the layout of what they are given.
+void AddArguments(const torch::jit::Value* value, std::set<int>& arguments) {
+  std::set<const torch::jit::Value*> visited;
+  AddSources(value, HoldsTensors, visited, arguments);
 }
 
 // Adds the query, for the arguments that none before it sees as well.
@@ -157,13 +171,12 @@ void AddLayoutQueries(const torch::jit::Block& block, bool contents_change,
         OffsetQueries().count(node->kind().toQualString()) > 0;
     if (sees_offset || StrideQueries().count(node->kind().toQualString()) > 0) {
       LayoutQuery query{CallText(*node), sees_offset, {}};
-      std::set<const torch::jit::Value*> visited;
       if (contents_change) {
         const int count =
             static_cast<int>(node->owningGraph()->inputs().size()) - 1;
         for (int i = 0; i < count; ++i) query.arguments.insert(i);
       } else {
-        AddArguments(node->input(0), visited, query.arguments);
+        AddArguments(node->input(0), query.arguments);
       }
       AddNewQuery(std::move(query), queries);
     }
@@ -221,10 +234,8 @@ std::string FindWrite(const std::shared_ptr<torch::jit::Graph>& graph) {
 void AddWrittenArguments(const torch::jit::Block& block,
                          std::set<int>& arguments) {
   for (const torch::jit::Node* node : block.nodes()) {
-    for (const torch::jit::Value* written : WrittenBy(*node)) {
-      std::set<const torch::jit::Value*> visited;
-      AddArguments(written, visited, arguments);
-    }
+    for (const torch::jit::Value* written : WrittenBy(*node))
+      AddArguments(written, arguments);
     for (const torch::jit::Block* inner : node->blocks())
       AddWrittenArguments(*inner, arguments);
   }
@@ -247,64 +258,31 @@ void AddWrittenCopies(const torch::jit::Block& block,
         !aliases.hasWriters(node->output()))
       continue;
     LayoutQuery query{CallText(*node), /*sees_offset=*/false, {}};
-    std::set<const torch::jit::Value*> visited;
-    AddArguments(node->input(0), visited, query.arguments);
+    AddArguments(node->input(0), query.arguments);
     if (std::any_of(query.arguments.begin(), query.arguments.end(),
                     [&](int argument) { return written.count(argument) > 0; }))
       AddNewQuery(std::move(query), queries);
   }
 }
 
-bool IsContainer(const c10::Type& type) {
-  return type.kind() == c10::TypeKind::ListType ||
-         type.kind() == c10::TypeKind::DictType;
-}
-
-bool HoldsContainer(const c10::Type& type) {
-  return IsContainer(type) ||
-         std::any_of(
-             type.containedTypes().begin(), type.containedTypes().end(),
-             [](const c10::TypePtr& part) { return HoldsContainer(*part); });
-}
-
-// Whether the list or dict `value` may be an argument's, or a part of one.
-// AliasDb takes each that holds a tensor of an argument for one. `visited` is
-// what was looked at.
-bool MayBeOfArgument(const torch::jit::Value* value,
-                     std::set<const torch::jit::Value*>& visited) {
-  if (!HoldsContainer(*value->type()) || !visited.insert(value).second)
-    return false;
-  const torch::jit::Node* node = value->node();
-  if (node->kind() == c10::prim::Param) {
-    const torch::jit::Node* const owner = node->owningBlock()->owningNode();
-    if (owner == nullptr) return value->offset() > 0;  // after self
-    node = owner;
-  }
-  const auto may_be = [&](const torch::jit::Value* other) {
-    return MayBeOfArgument(other, visited);
-  };
-  return std::any_of(node->inputs().begin(), node->inputs().end(), may_be) ||
-         std::any_of(node->blocks().begin(), node->blocks().end(),
-                     [&](const torch::jit::Block* block) {
-                       return std::any_of(block->outputs().begin(),
-                                          block->outputs().end(), may_be);
-                     });
-}
-
 // The first operator that may change a list or dict that an argument is or
-// holds.
+// holds. AliasDb takes each that holds a tensor of an argument for one.
 std::string FindContainerWrite(const torch::jit::Graph& graph) {
-  return FindIn(*graph.block(), [&](const torch::jit::Node& node) {
+  return FindIn(*graph.block(), [](const torch::jit::Node& node) {
     const std::vector<size_t> written = WrittenArguments(node);
-    return std::any_of(written.begin(), written.end(), [&](size_t i) {
-      std::set<const torch::jit::Value*> visited;
-      return IsContainer(*node.inputs()[i]->type()) &&
-             // What is stored in a list of the program's is looked for there.
-             std::any_of(node.inputs().begin(), node.inputs().end(),
-                         [&](const torch::jit::Value* input) {
-                           return MayBeOfArgument(input, visited);
-                         });
-    });
+    if (std::none_of(written.begin(), written.end(), [&](size_t i) {
+          const c10::TypeKind kind = node.inputs()[i]->type()->kind();
+          return kind == c10::TypeKind::ListType ||
+                 kind == c10::TypeKind::DictType;
+        }))
+      return false;
+    // What is stored in a list of the program's is looked for there.
+    std::set<const torch::jit::Value*> visited;
+    std::set<int> arguments;
+    for (const torch::jit::Value* input : node.inputs())
+      AddSources(input, HoldsContainer, visited, arguments);
+    arguments.erase(-1);  // the model
+    return !arguments.empty();
   });
 }
 

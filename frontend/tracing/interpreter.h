@@ -366,6 +366,8 @@ class Interpreter {
     ShapeQuery query;
     std::vector<SizePoint> points;
     std::vector<ShapesAt> shapes;  // one for each point; known
+    // What FitKnown has found, by the result's number and its axis.
+    std::map<std::pair<size_t, size_t>, std::optional<SizeExpression>> formulas;
   };
   // Of a call whose results are tensors; null where the sizes of an argument
   // are not known, or depend on no symbol.
@@ -378,6 +380,11 @@ class Interpreter {
                                          size_t axis,
                                          absl::Span<const int64_t> at_probes,
                                          const ResultTraits& traits);
+  // FitKnown, for what it has not looked at before.
+  std::optional<SizeExpression> FitNew(KnownShapes& known, size_t tensor,
+                                       size_t axis,
+                                       absl::Span<const int64_t> at_probes,
+                                       const ResultTraits& traits);
   SizeFunctionRef ShapeOf(const ProbedRef& value) const;
   // The query of a call, without `contents`; not set when the sizes of an
   // argument are not known.
@@ -410,8 +417,10 @@ class Interpreter {
   TraceBuilder builder_;
   Functionalizer functionalizer_;
   std::vector<std::string> notes_;
-  // The tensors of NumberAsTensor, by their functions' texts.
-  std::unordered_map<std::string, ProbedRef> numbers_;
+  // The tensors of NumberAsTensor, by the texts of their functions. These hold
+  // addresses, which are those functions' as long as the functions are kept.
+  std::unordered_map<std::string, std::pair<SizeFunctionRef, ProbedRef>>
+      numbers_;
   // By the calls as CheckSizes names them.
   std::unordered_map<std::string, KnownShapes> known_shapes_;
   // The calls that CheckSizes has looked at, each with the functions that its

@@ -55,6 +55,16 @@ bool Interpreter::AddPoint(KnownShapes& known, const SizePoint& point) {
 std::optional<SizeExpression> Interpreter::FitKnown(
     KnownShapes& known, size_t tensor, size_t axis,
     absl::Span<const int64_t> at_probes, const ResultTraits& traits) {
+  const auto [entry, is_new] = known.formulas.try_emplace({tensor, axis});
+  if (is_new) entry->second = FitNew(known, tensor, axis, at_probes, traits);
+  return entry->second;
+}
+
+std::optional<SizeExpression> Interpreter::FitNew(
+    KnownShapes& known, size_t tensor, size_t axis,
+    absl::Span<const int64_t> at_probes, const ResultTraits& traits) {
+  std::optional<SizeExpression> fitted =
+      fitter_.Fit(at_probes, traits.sources, traits.strides);
   std::vector<SizePoint> points = fitter_.probes();
   std::vector<int64_t> values(at_probes.begin(), at_probes.end());
   size_t next = 0;
@@ -70,9 +80,10 @@ std::optional<SizeExpression> Interpreter::FitKnown(
   };
   for (int further = 0; further <= kMostFurther; ++further) {
     if (!take()) return std::nullopt;
+    const SizeFitter fitter = fitter_.WithProbes(points);
+    if (fitted && fitter.Matches(*fitted, values)) return fitted;
     SizePoint undecided;
-    std::optional<SizeExpression> fitted = fitter_.WithProbes(points).Fit(
-        values, traits.sources, traits.strides, &undecided);
+    fitted = fitter.Fit(values, traits.sources, traits.strides, &undecided);
     if (fitted) return fitted;
     if (undecided.empty() || !AddPoint(known, undecided)) break;
   }

@@ -52,8 +52,9 @@ RecordedFunction GivesNumber(const SizeFunctionRef& function,
 
 ProbedRef Interpreter::NumberAsTensor(const ProbedRef& number,
                                       const SizeFunctionRef& function) {
-  ProbedRef& tensor = numbers_[function->Describe()];
+  auto& [kept, tensor] = numbers_[function->Describe()];
   if (tensor != nullptr) return tensor;
+  kept = function;
   tensor = std::make_shared<ProbedValue>();
   tensor->kind = Kind::kTensor;
   for (const c10::IValue& probe : number->probes) {
@@ -62,8 +63,6 @@ ProbedRef Interpreter::NumberAsTensor(const ProbedRef& number,
   }
   tensor->type.dtype = DataType::kFloat64;
   tensor->has_type = true;
-  tensor->function = function;  // keeps what the key names
-  tensor->function_version = -1;
   tensor->id = builder_.AddTensor(tensor->type);
   functionalizer_.OwnStorage(tensor, /*tainted=*/false, /*constant=*/false, "");
   std::vector<ArgumentTemplate> recipes;

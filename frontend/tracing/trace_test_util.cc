@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/trace/input_nesting.h"
 #include "frontend/trace/output_buffers.h"
-#include "frontend/values/pytree.h"
 #include "frontend/values/torch_util.h"
 
 namespace aitune::frontend {
@@ -203,18 +202,15 @@ absl::StatusOr<Trace> TraceAndCompare(const Model& model,
         MakeInputs(parsed, sizes, /*seed=*/corner + 7);
     if (!again.ok()) return again.status();
     // What becomes of their sizes is eager's alone.
-    std::vector<c10::IValue> memory;
-    for (const c10::IValue& input : inputs->values()) {
-      memory.push_back(MapTensors(
-          input, [](const at::Tensor& tensor, int) { return tensor.alias(); }));
-    }
+    const ValueList memory = inputs->MapTensors(
+        [](const at::Tensor& tensor) { return tensor.alias(); });
     absl::StatusOr<c10::IValue> expected = model.RunEager(*inputs);
     if (!expected.ok()) return expected.status();
     absl::StatusOr<c10::IValue> actual = RunTrace(*trace, *again);
     if (!actual.ok()) return actual.status();
     std::string difference = Difference(*actual, *expected);
     for (size_t i = 0; difference.empty() && i < inputs->values().size(); ++i) {
-      difference = Difference(again->values()[i], memory[i]);
+      difference = Difference(again->values()[i], memory.values()[i]);
       if (!difference.empty())
         difference = absl::StrCat("argument ", i, " after it: ", difference);
     }

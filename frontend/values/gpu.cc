@@ -7,6 +7,8 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <iterator>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/values/pytree.h"
@@ -38,13 +40,77 @@ absl::Status StartLibTorchCuda(const Device& gpu) {
 }
 
 ValueList ToDevice(const ValueList& values, const Device& device) {
-  std::vector<c10::IValue> moved;
-  for (const c10::IValue& value : values.values()) {
-    moved.push_back(MapTensors(value, [&](const at::Tensor& tensor, int) {
-      return tensor.defined() ? tensor.to(DeviceOf(device)) : tensor;
-    }));
+  return values.MapTensors(
+      [&](const at::Tensor& tensor) { return tensor.to(DeviceOf(device)); });
+}
+
+namespace {
+
+// The bytes from the first element of a tensor to behind its last.
+struct Extent {
+  const char *begin, *end;
+};
+
+Extent ExtentOf(const at::Tensor& tensor) {
+  int64_t last = 0;
+  for (int64_t axis = 0; axis < tensor.dim(); ++axis)
+    last += (tensor.size(axis) - 1) * tensor.stride(axis);
+  const auto* begin = static_cast<const char*>(tensor.const_data_ptr());
+  return {begin, begin + (last + 1) * tensor.element_size()};
+}
+
+// Memory on the CPU that tensors lie in, and its copy.
+struct Shared {
+  Extent extent;
+  int tensors = 1;
+  at::Tensor copy = {};  // bytes
+};
+
+}  // namespace
+
+ValueList ToDeviceTogether(const ValueList& values, const Device& device) {
+  const auto may_share = [](const at::Tensor& tensor) {
+    return tensor.is_cpu() && tensor.layout() == at::kStrided &&
+           tensor.numel() > 0;
+  };
+  std::vector<Extent> extents;
+  values.MapTensors([&](const at::Tensor& tensor) {
+    if (may_share(tensor)) extents.push_back(ExtentOf(tensor));
+    return tensor;
+  });
+  std::sort(extents.begin(), extents.end(),
+            [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
+  std::vector<Shared> memories;
+  for (const Extent& extent : extents) {
+    if (memories.empty() || memories.back().extent.end <= extent.begin) {
+      memories.push_back({extent});
+      continue;
+    }
+    ++memories.back().tensors;
+    char const*& end = memories.back().extent.end;
+    end = std::max(end, extent.end);
   }
-  return ValueList(std::move(moved));
+  return values.MapTensors([&](const at::Tensor& tensor) {
+    if (!may_share(tensor)) return tensor.to(DeviceOf(device));
+    const char* const begin = ExtentOf(tensor).begin;
+    Shared& memory =
+        *std::prev(std::upper_bound(memories.begin(), memories.end(), begin,
+                                    [](const char* at, const Shared& other) {
+                                      return at < other.extent.begin;
+                                    }));
+    const int64_t offset = begin - memory.extent.begin;
+    if (memory.tensors == 1 || offset % tensor.element_size() != 0)
+      return tensor.to(DeviceOf(device));
+    if (!memory.copy.defined())
+      memory.copy =
+          at::from_blob(const_cast<char*>(memory.extent.begin),
+                        {memory.extent.end - memory.extent.begin}, at::kByte)
+              .to(DeviceOf(device), at::kByte, /*non_blocking=*/false,
+                  /*copy=*/true);
+    return at::empty({0}, tensor.options().device(DeviceOf(device)))
+        .set_(memory.copy.storage(), offset / tensor.element_size(),
+              tensor.sizes(), tensor.strides());
+  });
 }
 
 void CopyChangesBack(const ValueList& there, const ValueList& here) {
@@ -75,10 +141,8 @@ c10::IValue ToCpu(const c10::IValue& value) {
 }
 
 ValueList ToCpu(const ValueList& values) {
-  std::vector<c10::IValue> moved;
-  for (const c10::IValue& value : values.values())
-    moved.push_back(ToCpu(value));
-  return ValueList(std::move(moved));
+  return values.MapTensors(
+      [](const at::Tensor& tensor) { return tensor.cpu(); });
 }
 
 void* CurrentStream(const Device& gpu) {

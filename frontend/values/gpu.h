@@ -26,6 +26,10 @@ ValueList ToDevice(const ValueList& values, const Device& device);
 ValueList ToCpu(const ValueList& values);
 c10::IValue ToCpu(const c10::IValue& value);
 
+// As ToDevice, for a program that writes to its arguments: tensors on the CPU
+// that share memory have copies that share it likewise.
+ValueList ToDeviceTogether(const ValueList& values, const Device& device);
+
 // Gives tensors of `here`, on the CPU, the elements of those of `there`, which
 // were copies of them on a GPU, where these have changed since. Waits for the
 // work on LibTorch's current stream. May throw LibTorch's exceptions.

@@ -143,14 +143,20 @@ std::string ValueList::Describe() const {
                        });
 }
 
-ValueList ValueList::Clone() const {
-  std::vector<c10::IValue> copies;
+ValueList ValueList::MapTensors(
+    const std::function<at::Tensor(const at::Tensor&)>& map) const {
+  std::vector<c10::IValue> mapped;
   for (const c10::IValue& value : *values_) {
-    copies.push_back(MapTensors(value, [](const at::Tensor& tensor, int) {
-      return tensor.defined() ? tensor.clone() : tensor;
-    }));
+    mapped.push_back(
+        frontend::MapTensors(value, [&](const at::Tensor& tensor, int) {
+          return tensor.defined() ? map(tensor) : tensor;
+        }));
   }
-  return ValueList(std::move(copies));
+  return ValueList(std::move(mapped));
+}
+
+ValueList ValueList::Clone() const {
+  return MapTensors([](const at::Tensor& tensor) { return tensor.clone(); });
 }
 
 absl::StatusOr<ValueList> LoadSamples(const std::string& path,

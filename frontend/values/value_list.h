@@ -4,12 +4,16 @@
 #define AITUNE_FRONTEND_VALUES_VALUE_LIST_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 
+namespace at {
+class Tensor;
+}  // namespace at
 namespace c10 {
 struct IValue;
 }  // namespace c10
@@ -30,6 +34,10 @@ class ValueList {
   // For example "float32[1,3,224,224], int64=5".
   std::string Describe() const;
 
+  // The same values with map(tensor) in place of each tensor that is defined.
+  // May throw LibTorch's exceptions.
+  ValueList MapTensors(
+      const std::function<at::Tensor(const at::Tensor&)>& map) const;
   // The same values with memory of its own for each tensor, of equal strides
   // where they leave no gaps. May throw LibTorch's exceptions.
   ValueList Clone() const;

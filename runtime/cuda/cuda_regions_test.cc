@@ -216,6 +216,47 @@ TEST_F(LendingTest, KernelsReadWhatIsLentAfterOneRunOfTheRegion) {
   }
 }
 
+// Adds one to the first element of its input, and lends that.
+struct WriteInput : FallbackRegion {
+  bool LendsOutput(int) const override { return true; }
+  bool WritesInput(int) const override { return true; }
+  absl::Status Run(absl::Span<const RegionValue> inputs,
+                   absl::Span<const int64_t>,
+                   absl::Span<RegionValue> outputs) const override {
+    auto* const written =
+        static_cast<float*>(std::get<TensorView>(inputs[0]).data);
+    std::get<TensorView>(outputs[0]).data = written;
+    if (gpu.recording)
+      ++gpu.recorded;
+    else
+      ++*written;
+    return absl::OkStatus();
+  }
+};
+
+// Also where so many callers' addresses were seen that there is no graph on
+// these, but one on staging buffers.
+TEST_F(LendingTest, WhatARegionWritesIsTheCallers) {
+  CudaExecutable::Options options;
+  options.recorder = recorder_;
+  std::vector<std::unique_ptr<FallbackRegion>> regions;
+  regions.push_back(std::make_unique<WriteInput>());
+  auto loaded = CudaExecutable::Load(FakeDevice(), TwiceLent(), {"cubin"}, {},
+                                     std::move(regions), options);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  executable_ = *std::move(loaded);
+  std::vector<std::vector<float>> callers(6, {3, 4, 5});
+  for (std::vector<float>& x : callers) {
+    y_.clear();
+    ASSERT_TRUE(Run(x, y_).ok());
+    EXPECT_THAT(x, ElementsAre(4, 4, 5));
+    EXPECT_THAT(y_, ElementsAre(8, 8, 10));
+  }
+  EXPECT_EQ(executable_->GraphReason(), "");
+  // The first ran without a graph, and the last is the first that is staged.
+  EXPECT_EQ(recorder_->recordings, 5);
+}
+
 TEST_F(LendingTest, TheGatesErrorEndsTheRun) {
   LoadLending(/*recordable=*/true);
   gate_->error = absl::ResourceExhaustedError("no room for the state");

@@ -30,9 +30,6 @@ struct ConstantTensor {
 // The number of elements: the product of the sizes, 1 for rank 0.
 int64_t ElementCount(const std::vector<int64_t>& sizes);
 
-// Whether a byte of one is a byte of the other.
-bool Overlap(const TensorView& a, const TensorView& b);
-
 }  // namespace aitune
 
 #endif  // AITUNE_RUNTIME_TENSOR_TENSOR_VIEW_H_

@@ -101,17 +101,22 @@ absl::StatusOr<std::unique_ptr<BoundCall>> CompiledBackend::Bind(
   if (compiled == nullptr)
     return absl::UnimplementedError(
         "LibTorch runs the call: the limit of compiled versions is reached");
-  AITUNE_ASSIGN_OR_RETURN(const bool writes_shared,
-                          compiled->WritesSharedMemory(inputs));
-  if (writes_shared)
-    return absl::UnimplementedError(
-        "LibTorch runs the call: an input that the program writes to shares "
-        "memory with another");
+  AITUNE_RETURN_IF_ERROR(CheckMemory(*compiled, inputs));
   AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<BoundCall> call,
                           compiled->Bind(inputs, outputs, constant_check()));
   return std::make_unique<CountedBoundCall>(std::move(call), asked_threads(),
                                             counters_, memory_limit_,
                                             changes_state_, source(), device());
+}
+
+absl::Status CompiledBackend::CheckMemory(
+    const CompiledModel& version, absl::Span<const RegionValue> inputs) const {
+  AITUNE_ASSIGN_OR_RETURN(const bool writes_shared,
+                          version.WritesSharedMemory(inputs));
+  if (!writes_shared) return absl::OkStatus();
+  return absl::UnimplementedError(
+      "LibTorch runs the call: an input that the program writes to shares "
+      "memory with another");
 }
 
 absl::StatusOr<std::shared_ptr<CompiledModel>> CompiledBackend::Find(

@@ -124,6 +124,10 @@ class CompiledBackend : public TorchBackend {
   absl::StatusOr<std::unique_ptr<CompiledModel>> BuildFor(
       absl::Span<const InputDescription> wanted,
       const ValueList& arguments) const;
+  // kUnimplemented if `version` can't run the call, as an input that the
+  // program writes to has memory of another.
+  absl::Status CheckMemory(const CompiledModel& version,
+                           absl::Span<const RegionValue> inputs) const;
   absl::StatusOr<std::vector<OwnedValue>> RunEager(
       absl::Span<const RegionValue> inputs) const;
   // Guards on constants may be switched off: the compiled ones are taken then.

@@ -71,6 +71,7 @@ absl::StatusOr<std::vector<StepTime>> CompiledBackend::Profile(
   if (compiled == nullptr)
     return absl::UnimplementedError(
         "LibTorch runs the call: the limit of compiled versions is reached");
+  AITUNE_RETURN_IF_ERROR(CheckMemory(*compiled, inputs));
   const ScopedActivity activity(ScopedActivity::Kind::kCall);
   const ScopedMemoryBudget budget(memory_limit_.get());
   AITUNE_RETURN_IF_ERROR(memory_limit_->Check());

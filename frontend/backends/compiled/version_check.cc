@@ -44,9 +44,8 @@ absl::StatusOr<bool> AgreesAtOnce(const VersionCheck& check,
   EagerRuns runs(*model, {std::nullopt, check.device});
   const absl::StatusOr<c10::IValue> eager = runs.Run(arguments, 1);
   const TwoCalls ours =
-      CallTwice(runs.writes_arguments() ? WithArguments(RunOf(check, version))
-                                        : RunOf(check, version),
-                {}, There(check, arguments), {std::nullopt, check.device});
+      CallTwice(runs.AsCompared(RunOf(check, version)), {},
+                There(check, arguments), {std::nullopt, check.device});
   if (!eager.ok())
     return check.unchecked_indices || (!ours.first.ok() && !ours.second.ok());
   if (!ours.first.ok() || !ours.second.ok() || ours.first_changed) return false;

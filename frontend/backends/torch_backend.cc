@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/backends/call_leaves.h"
 #include "frontend/torchscript/autocast.h"
 #include "frontend/trace/leaf_value.h"
 #include "frontend/values/gpu.h"

@@ -4,14 +4,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/backends/call_leaves.h"
+#include "frontend/backends/watched_state.h"
 #include "frontend/torchscript/dict_order.h"
-#include "frontend/torchscript/gpu_state.h"
 #include "frontend/torchscript/model_bytes.h"
-#include "frontend/torchscript/model_state.h"
 #include "frontend/torchscript/model_tensors.h"
 #include "frontend/trace/leaf_value.h"
 #include "frontend/trace/structure.h"
@@ -23,23 +22,6 @@
 #include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
-namespace {
-
-// "cuda:0", for as long as the process lives.
-std::string_view GpuName(int number) {
-  static const auto* const names = [] {
-    auto* made = new std::vector<std::string>;
-    for (int i = 0; i <= std::numeric_limits<c10::DeviceIndex>::max(); ++i)
-      made->push_back(absl::StrCat("cuda:", i));
-    return made;
-  }();
-  return (*names)[number];
-}
-
-// Whether a leaf is all arguments of a call: a leaf of any nesting is no tuple.
-bool IsArguments(const c10::IValue& leaf) { return leaf.isTuple(); }
-
-}  // namespace
 
 struct TorchScriptSource::LearnedNesting {
   explicit LearnedNesting(std::string what) : what(std::move(what)) {}
@@ -98,29 +80,6 @@ struct TorchScriptSource::LearnedNesting {
   Structure structure;  // a tuple; constant once known
 };
 
-struct TorchScriptSource::WatchedState {
-  explicit WatchedState(const Model& model) : state(model) {}
-
-  // Null for a model without state.
-  static std::unique_ptr<WatchedState> Of(const Model& model) {
-    auto watched = std::make_unique<WatchedState>(model);
-    return watched->state.exists() ? std::move(watched) : nullptr;
-  }
-
-  std::recursive_mutex mutex;
-  ModelState state;    // as it was last seen
-  int64_t number = 0;  // 0: not seen yet
-  // The copy whose calls have made the present state, and its device. Null: the
-  // model has it.
-  std::shared_ptr<const Model> newest;
-  std::unique_ptr<ModelState> state_of_newest;
-  std::optional<Device> gpu_of_newest;
-  // The same of calls of compiled code; never beside `newest`.
-  std::shared_ptr<GpuState> newest_shared;
-  // By GPU, while compiled code there keeps it.
-  std::map<int, std::weak_ptr<GpuState>> on_gpu;
-};
-
 TorchScriptSource::~TorchScriptSource() = default;
 
 TorchScriptSource::TorchScriptSource(std::shared_ptr<const Model> model,
@@ -167,85 +126,6 @@ absl::StatusOr<std::string> TorchScriptSource::Sha256() const {
     hashed_state_ = state;
   }
   return *sha256_;
-}
-
-std::unique_lock<std::recursive_mutex> TorchScriptSource::HoldState() const {
-  if (watched_ == nullptr) return {};
-  return std::unique_lock<std::recursive_mutex>(watched_->mutex);
-}
-
-bool TorchScriptSource::SharesState() const {
-  return watched_ != nullptr && watched_->state.live() != nullptr;
-}
-
-absl::StatusOr<std::unique_lock<std::recursive_mutex>>
-TorchScriptSource::HoldSharedState(const Device& device) const {
-  if (!SharesState()) return std::unique_lock<std::recursive_mutex>();
-  auto held = HoldState();
-  if (!device.is_gpu()) {
-    AITUNE_RETURN_IF_ERROR(UseState(model_, device));
-    return held;
-  }
-  std::weak_ptr<GpuState>& known = watched_->on_gpu[device.gpu()];
-  std::shared_ptr<GpuState> there = known.lock();
-  if (there == nullptr) {
-    AITUNE_ASSIGN_OR_RETURN(there, GpuState::Of(*model_, device));
-    known = there;
-  }
-  if (there == watched_->newest_shared) return held;
-  AITUNE_RETURN_IF_ERROR(BringStateHome());
-  AITUNE_RETURN_IF_ERROR(there->TakeFromModel());
-  watched_->newest_shared = std::move(there);
-  return held;
-}
-
-absl::StatusOr<int64_t> TorchScriptSource::StateNumber() const {
-  if (watched_ == nullptr) return 0;
-  const auto held = HoldState();
-  AITUNE_RETURN_IF_ERROR(BringStateHome());
-  AITUNE_RETURN_IF_ERROR(
-      CatchExceptions(absl::StatusCode::kInternal, "reading the state", [&] {
-        if (watched_->number > 0 && !watched_->state.HasChanged())
-          return absl::OkStatus();
-        watched_->state.Save();
-        ++watched_->number;
-        return absl::OkStatus();
-      }));
-  return watched_->number;
-}
-
-absl::Status TorchScriptSource::BringStateHome() const {
-  if (watched_ == nullptr) return absl::OkStatus();
-  if (watched_->newest_shared != nullptr) {
-    AITUNE_RETURN_IF_ERROR(watched_->newest_shared->GiveToModel());
-    watched_->newest_shared = nullptr;
-  }
-  if (watched_->newest == nullptr) return absl::OkStatus();
-  return CatchExceptions(
-      absl::StatusCode::kInternal, "passing the state on", [&] {
-        watched_->state_of_newest->CopyTo(
-            *model_, watched_->gpu_of_newest ? std::optional<Device>(Device())
-                                             : std::nullopt);
-        watched_->state_of_newest = nullptr;
-        watched_->newest = nullptr;
-        return absl::OkStatus();
-      });
-}
-
-absl::Status TorchScriptSource::UseState(
-    const std::shared_ptr<const Model>& copy, const Device& device) const {
-  if (watched_ == nullptr || copy == watched_->newest) return absl::OkStatus();
-  AITUNE_RETURN_IF_ERROR(BringStateHome());
-  if (copy == model_) return absl::OkStatus();
-  return CatchExceptions(
-      absl::StatusCode::kInternal, "passing the state on", [&] {
-        watched_->gpu_of_newest =
-            device.is_gpu() ? std::optional<Device>(device) : std::nullopt;
-        watched_->state.CopyTo(*copy, watched_->gpu_of_newest);
-        watched_->state_of_newest = std::make_unique<ModelState>(*copy);
-        watched_->newest = copy;
-        return absl::OkStatus();
-      });
 }
 
 void TorchScriptSource::SetCompileSettings(
@@ -339,7 +219,7 @@ absl::Status TorchScriptSource::LearnArguments(const Structure& inputs) const {
 
 absl::StatusOr<ValueList> TorchScriptSource::Nested(
     std::vector<c10::IValue> leaves) const {
-  if (leaves.size() == 1 && IsArguments(leaves[0]))
+  if (leaves.size() == 1 && HoldsArguments(leaves[0]))
     return ValueList(leaves[0].toTupleRef().elements().vec());
   // A model of tensors is called with its leaves from the start.
   if (arguments_->Known() == nullptr) return ValueList(std::move(leaves));
@@ -441,111 +321,6 @@ absl::StatusOr<std::vector<OwnedValue>> TorchScriptSource::Infer(
   return Call(inputs, model, device, [&](const ValueList& arguments) {
     return model->RunEager(arguments);
   });
-}
-
-absl::StatusOr<std::function<absl::Status()>> TorchScriptSource::SaveState() {
-  struct Saved {
-    std::vector<std::shared_ptr<const Model>> models;
-    std::vector<std::unique_ptr<ModelState>> states;
-  };
-  auto saved = std::make_shared<Saved>();
-  saved->models.push_back(model_);
-  const auto held = HoldState();
-  AITUNE_RETURN_IF_ERROR(StateNumber().status());
-  {
-    std::lock_guard<std::mutex> lock(copies_mutex_);
-    for (const auto& [gpu, copy] : copies_) {
-      if (std::shared_ptr<const Model> made = copy.lock())
-        saved->models.push_back(std::move(made));
-    }
-  }
-  bool any = false;
-  AITUNE_RETURN_IF_ERROR(
-      CatchExceptions(absl::StatusCode::kInternal, "saving the state", [&] {
-        for (const std::shared_ptr<const Model>& model : saved->models) {
-          saved->states.push_back(std::make_unique<ModelState>(*model));
-          saved->states.back()->Save();
-          any = any || saved->states.back()->exists();
-        }
-        return absl::OkStatus();
-      }));
-  if (!any) return std::function<absl::Status()>();
-  return std::function<absl::Status()>([this, saved] {
-    const auto held = HoldState();
-    AITUNE_RETURN_IF_ERROR(BringStateHome());
-    return CatchExceptions(absl::StatusCode::kInternal,
-                           "putting back the state", [&] {
-                             for (const auto& state : saved->states)
-                               state->Restore();
-                             return absl::OkStatus();
-                           });
-  });
-}
-
-Sample WholeCall(const ValueList& arguments) {
-  return {{OpaqueValue(std::make_shared<c10::IValue>(
-               c10::ivalue::Tuple::create(arguments.values()))),
-           nullptr}};
-}
-
-bool IsWholeCall(absl::Span<const RegionValue> inputs) {
-  if (inputs.size() != 1) return false;
-  const auto* opaque = std::get_if<OpaqueValue>(&inputs[0]);
-  return opaque != nullptr && *opaque != nullptr &&
-         IsArguments(*static_cast<const c10::IValue*>(opaque->get()));
-}
-
-Device DeviceOf(absl::Span<const RegionValue> inputs) {
-  for (const RegionValue& input : inputs) {
-    const auto* opaque = std::get_if<OpaqueValue>(&input);
-    if (opaque == nullptr || *opaque == nullptr) continue;
-    const auto* value = static_cast<const c10::IValue*>(opaque->get());
-    if (value->isTensor() && value->toTensor().is_cuda())
-      return Device::Gpu(value->toTensor().get_device());
-  }
-  return Device();
-}
-
-absl::StatusOr<std::vector<CallInput>> CallInputsOf(
-    absl::Span<const RegionValue> inputs) {
-  std::vector<CallInput> call;
-  call.reserve(inputs.size());
-  for (const RegionValue& input : inputs) {
-    if (const auto* view = std::get_if<TensorView>(&input)) {
-      call.push_back(CallInput::Tensor(*view));
-      continue;
-    }
-    const auto* value =
-        static_cast<const c10::IValue*>(std::get<OpaqueValue>(input).get());
-    if (value == nullptr || value->isNone()) {
-      call.push_back(CallInput::None());
-    } else if (value->isInt()) {
-      call.push_back(CallInput::Int(value->toInt()));
-    } else if (value->isDouble()) {
-      call.push_back(CallInput::Float(value->toDouble()));
-    } else if (value->isBool()) {
-      call.push_back(CallInput::Bool(value->toBool()));
-    } else if (value->isString()) {
-      const std::string& text = value->toStringRef();
-      call.push_back(CallInput::String(text));
-    } else if (value->isTensor() && value->toTensor().is_cuda() &&
-               IsPlainTensor(value->toTensor(),
-                             Device::Gpu(value->toTensor().get_device()))) {
-      const at::Tensor& tensor = value->toTensor();
-      CallInput described;
-      described.dtype = *FromScalarType(tensor.scalar_type());
-      // Whatever the layout: compiled code is given a contiguous copy.
-      described.device = GpuName(tensor.get_device());
-      described.sizes = {tensor.sizes().data(), tensor.sizes().size()};
-      call.push_back(described);
-    } else {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "input ", call.size(), " is ", Describe(*value),
-          ", which no compiled code takes; only dense tensors, numbers, "
-          "strings and None can be inputs"));
-    }
-  }
-  return call;
 }
 
 }  // namespace aitune::frontend

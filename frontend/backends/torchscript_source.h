@@ -33,7 +33,6 @@
 #include "frontend/values/value_list.h"
 #include "runtime/backend/source_model.h"
 #include "runtime/device/device.h"
-#include "runtime/guards/input_description.h"
 
 namespace aitune::frontend {
 
@@ -199,19 +198,6 @@ class TorchScriptSource : public SourceModel {
   mutable std::optional<absl::StatusOr<std::string>> sha256_;
   mutable int64_t hashed_state_ = 0;  // StateNumber that sha256_ is of
 };
-
-// The leaf that FlattenCall gives for arguments that Flatten refuses.
-Sample WholeCall(const ValueList& arguments);
-// Whether `inputs` are the one leaf of FlattenCall that holds all arguments.
-bool IsWholeCall(absl::Span<const RegionValue> inputs);
-
-// The GPU of the first of `inputs` that is on one; the CPU if none is.
-Device DeviceOf(absl::Span<const RegionValue> inputs);
-
-// The inputs of a call in the form that guards compare; they refer to `inputs`.
-// kInvalidArgument for leaves that no guard can compare.
-absl::StatusOr<std::vector<CallInput>> CallInputsOf(
-    absl::Span<const RegionValue> inputs);
 
 }  // namespace aitune::frontend
 

@@ -173,57 +173,6 @@ TEST(DynamicAxesThatCannotStay, AnAnchorOutsideOfTheRangesIsRefused) {
             absl::StatusCode::kInvalidArgument);
 }
 
-// Numbers that are computed from sizes are so in each call.
-TEST(DynamicNumbers, AreOneVersion) {
-  for (const char* body :
-       {"  return x * (x.size(0) ** -0.5)", "  return x / (x.size(0) ** 0.5)",
-        "  return x + 2.0 ** (-8.0 / x.size(0))",
-        "  return torch.sub(x, x.size(0) / 2, alpha=2)",
-        "  n = float(x.size(0) // 2)\n  return x * n - n",
-        "  s = x @ x.t()\n  return (s * (s.size(-1) ** -0.5)).softmax(-1) @ x",
-        "  y = x.to(15)\n  return y * (x.size(0) ** -0.5)",
-        "  x = x + 0\n  x *= x.size(0) ** 0.5\n  return x",
-        "  return x.sum() * (x.size(0) ** -0.5)",
-        "  return x.to(15).sum() / (x.size(0) ** 0.5)",
-        "  return (x * 9).to(4) * (x.size(0) ** -0.5)",
-        "  return (x > 0) / (x.size(0) ** 0.5)",
-        "  return x * (x.size(0) ^ 5)"}) {
-    const auto trace =
-        TraceAndCompare(absl::StrCat("def forward(self, x: Tensor):\n", body),
-                        {"float32[1..40,8]"});
-    ASSERT_TRUE(trace.ok()) << body << trace.status();
-    EXPECT_THAT(trace->notes, IsEmpty()) << body;
-    ASSERT_EQ(trace->symbols.size(), 1) << body;
-    EXPECT_EQ(trace->symbols[0].max, 40) << body;
-    EXPECT_THAT(OpNames(*trace), Contains("aitune::number")) << body;
-  }
-}
-
-// Where a size would be divided by 0 eager raises, or its process ends.
-TEST(DynamicNumbers, AreNotDividedByZero) {
-  for (const char* body : {"  n = x.size(0)\n  return x * (n // (n % 4))",
-                           "  n = x.size(0)\n  return x[: n // (n % 4)]",
-                           "  n = x.size(0)\n  return x * (n % (n // 8))",
-                           "  n = x.size(0)\n  return x.roll(n % (n - 7), 0)",
-                           "  n = x.size(0)\n  return x * float(n // (n - 7))",
-                           "  n = x.size(0)\n  return x * (100 // (n // 8))"}) {
-    const std::string program =
-        absl::StrCat("def forward(self, x: Tensor):\n", body);
-    const auto trace = TraceAndCompare(program, {"float32[8..60,3]"});
-    EXPECT_TRUE(trace.ok() || absl::IsInvalidArgument(trace.status()))
-        << body << trace.status();
-    for (const char* spec : {"float32[7,3]", "float32[8,3]", "float32[9,3]"}) {
-      const auto fixed = TraceSource(program, {spec});
-      EXPECT_TRUE(fixed.ok() || absl::IsInvalidArgument(fixed.status()))
-          << body << fixed.status();
-    }
-  }
-  const auto trace = TraceSource(
-      "def forward(self, x: Tensor):\n  return x * (100 // (x.size(0) - 5))",
-      {"float32[5,3]"});
-  EXPECT_THAT(std::string(trace.status().message()), HasSubstr("division by"));
-}
-
 // A window that slides by more than the probes' sizes differ, one behind the
 // other, has one formula for the whole range.
 TEST(DynamicWindows, AreOneVersion) {

@@ -311,9 +311,21 @@ class Interpreter {
   // that of `number`.
   ProbedRef NumberAsTensor(const ProbedRef& number,
                            const SizeFunctionRef& function);
-  // Runs arithmetic of a tensor's elements and a number that depends on sizes
-  // and has no formula; not set for other calls.
+  // The function of a number that depends on sizes and has no formula; null for
+  // any other value. `takes_integers`: or else it is a double.
+  SizeFunctionRef NumberOfSizes(const ProbedRef& number, bool takes_integers);
+  // Runs an operator of a tensor's elements and numbers, one of which is such a
+  // number; not set for other calls. The others are parts of it.
   absl::StatusOr<std::optional<Results>> InvokeOnNumber(const Invocation& call);
+  absl::StatusOr<std::optional<Results>> InvokeOnAlpha(const Invocation& call);
+  absl::StatusOr<std::optional<Results>> FillWithNumber(const Invocation& call);
+  // A call of LibTorch's operator, which has one result.
+  absl::StatusOr<Results> InvokeOperator(const char* name, const char* overload,
+                                         std::vector<ProbedRef> arguments);
+  absl::StatusOr<ProbedRef> Converted(const ProbedRef& tensor,
+                                      at::ScalarType type);
+  // The same value at all probes.
+  ProbedRef Everywhere(const c10::IValue& value);
 
   // size_decision.cc
   SizeFunctionRef FunctionOf(const ProbedRef& value) const;

@@ -6,8 +6,9 @@
 #include <c10/core/DefaultDtype.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
-#include <set>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -23,6 +24,75 @@ namespace {
 using Kind = ProbedValue::Kind;
 
 constexpr char kNumber[] = "it is a number that depends on sizes";
+
+// An operator of elements and numbers, and the one that takes tensors for
+// these.
+struct NumberOperator {
+  enum class Dtype {
+    // Of 16 bits LibTorch computes in float32, and rounds the number to that.
+    kWide,
+    kOwn,        // that of the elements, to which the number is rounded
+    kOwnFloat,   // the same, of floats alone
+    kFullFloat,  // the same, of no less than 32 bits
+  };
+  const char* name;
+  const char* overload;
+  size_t elements;  // the argument that decides the dtype
+  std::vector<size_t> numbers;
+  Dtype dtype;
+  const char* with_tensors;  // overload
+};
+
+const NumberOperator* FindOperator(const c10::FunctionSchema& schema) {
+  using Dtype = NumberOperator::Dtype;
+  static const auto* const operators = new std::vector<NumberOperator>{
+      {"aten::add", "Scalar", 0, {1}, Dtype::kWide, "Tensor"},
+      {"aten::sub", "Scalar", 0, {1}, Dtype::kWide, "Tensor"},
+      {"aten::mul", "Scalar", 0, {1}, Dtype::kWide, "Tensor"},
+      {"aten::div", "Scalar", 0, {1}, Dtype::kWide, "Tensor"},
+      {"aten::floor_divide", "Scalar", 0, {1}, Dtype::kOwn, ""},
+      {"aten::remainder", "Scalar", 0, {1}, Dtype::kOwn, "Tensor"},
+      {"aten::fmod", "Scalar", 0, {1}, Dtype::kOwn, "Tensor"},
+      {"aten::pow", "Scalar", 1, {0}, Dtype::kOwn, "Tensor_Tensor"},
+      {"aten::lt", "Scalar", 0, {1}, Dtype::kOwn, "Tensor"},
+      {"aten::le", "Scalar", 0, {1}, Dtype::kOwn, "Tensor"},
+      {"aten::gt", "Scalar", 0, {1}, Dtype::kOwn, "Tensor"},
+      {"aten::ge", "Scalar", 0, {1}, Dtype::kOwn, "Tensor"},
+      {"aten::eq", "Scalar", 0, {1}, Dtype::kOwn, "Tensor"},
+      {"aten::ne", "Scalar", 0, {1}, Dtype::kOwn, "Tensor"},
+      {"aten::where", "ScalarOther", 1, {2}, Dtype::kOwn, "self"},
+      {"aten::where", "ScalarSelf", 2, {1}, Dtype::kOwn, "self"},
+      {"aten::clamp", "", 0, {1, 2}, Dtype::kOwnFloat, "Tensor"},
+      {"aten::clamp_min", "", 0, {1}, Dtype::kOwnFloat, "Tensor"},
+      {"aten::clamp_max", "", 0, {1}, Dtype::kOwnFloat, "Tensor"},
+      {"aten::fill", "Scalar", 0, {1}, Dtype::kOwnFloat, "Tensor"},
+      {"aten::masked_fill", "Scalar", 0, {2}, Dtype::kOwnFloat, "Tensor"},
+      {"aten::lerp", "Scalar", 0, {2}, Dtype::kFullFloat, "Tensor"},
+  };
+  const auto found = std::find_if(
+      operators->begin(), operators->end(), [&](const NumberOperator& known) {
+        return schema.name() == known.name &&
+               schema.overload_name() == known.overload;
+      });
+  return found == operators->end() ? nullptr : &*found;
+}
+
+bool IsNarrow(at::ScalarType type) {
+  return type == at::kHalf || type == at::kBFloat16;
+}
+
+// The place of the number that becomes the elements of a new tensor.
+std::optional<size_t> FilledBy(const c10::FunctionSchema& schema) {
+  static const auto* const places = new std::map<std::string, size_t>{
+      {"aten::full", 1},   {"aten::full_like", 1},     {"aten::new_full", 2},
+      {"aten::tensor", 0}, {"aten::scalar_tensor", 0},
+  };
+  const auto found = places->find(schema.name());
+  if (found == places->end() ||
+      (schema.name() == "aten::tensor" && schema.overload_name() != "float"))
+    return std::nullopt;
+  return found->second;
+}
 
 // The value of `function` where symbol symbols[i] has the size stack[i].
 double ValueOf(const SizeFunctionRef& function, const std::vector<int>& symbols,
@@ -80,80 +150,167 @@ ProbedRef Interpreter::NumberAsTensor(const ProbedRef& number,
   return tensor;
 }
 
+SizeFunctionRef Interpreter::NumberOfSizes(const ProbedRef& number,
+                                           bool takes_integers) {
+  if (number->kind != Kind::kPlain || number->uniform) return nullptr;
+  const bool is_number = std::all_of(
+      number->probes.begin(), number->probes.end(),
+      [&](const c10::IValue& probe) {
+        return probe.isDouble() || (takes_integers && probe.isInt());
+      });
+  if (!is_number) return nullptr;
+  SizeFunctionRef function = FunctionOf(number);
+  if (function == nullptr || function->symbols.empty() || SizeOf(number))
+    return nullptr;
+  return function;
+}
+
+absl::StatusOr<Interpreter::Results> Interpreter::InvokeOperator(
+    const char* name, const char* overload, std::vector<ProbedRef> arguments) {
+  const c10::OperatorHandle handle =
+      c10::Dispatcher::singleton().findSchemaOrThrow(name, overload);
+  Invocation call;
+  call.schema = &handle.schema();
+  call.run = [handle](std::vector<c10::IValue>& stack) {
+    handle.callBoxed(stack);
+  };
+  call.arguments = std::move(arguments);
+  call.result_count = 1;
+  return Invoke(call);
+}
+
+ProbedRef Interpreter::Everywhere(const c10::IValue& value) {
+  return MakePlain(std::vector<c10::IValue>(fitter_.probes().size(), value));
+}
+
+absl::StatusOr<ProbedRef> Interpreter::Converted(const ProbedRef& tensor,
+                                                 at::ScalarType type) {
+  AITUNE_ASSIGN_OR_RETURN(
+      const Results converted,
+      InvokeOperator(
+          "aten::to", "dtype",
+          {tensor, Everywhere(static_cast<int64_t>(type)), Everywhere(false),
+           Everywhere(false), Everywhere(c10::IValue())}));
+  return converted.at(0);
+}
+
 absl::StatusOr<std::optional<Interpreter::Results>> Interpreter::InvokeOnNumber(
     const Invocation& call) {
   using Optional = std::optional<Results>;
-  static const auto* const names = new std::set<std::string>{
-      "aten::add", "aten::div", "aten::mul", "aten::sub"};
-  const std::string& name = call.schema->name();
-  if (call.schema->overload_name() != "Scalar" || names->count(name) == 0 ||
-      call.arguments.size() < 2)
-    return Optional();
-  const ProbedRef &self = call.arguments[0], &number = call.arguments[1];
-  const auto all = [&](bool (c10::IValue::*is)() const) {
-    return std::all_of(
-        number->probes.begin(), number->probes.end(),
-        [is](const c10::IValue& probe) { return (probe.*is)(); });
-  };
-  if (!self->IsTensor() || !self->has_type || number->kind != Kind::kPlain ||
-      number->uniform ||
+  using Dtype = NumberOperator::Dtype;
+  if (FilledBy(*call.schema)) return FillWithNumber(call);
+  const NumberOperator* const known = FindOperator(*call.schema);
+  if (known == nullptr) return InvokeOnAlpha(call);
+  const ProbedRef& elements = call.arguments.at(known->elements);
+  if (!elements->IsTensor() || !elements->has_type ||
       // Which eager refuses.
-      (self->type.dtype == DataType::kBool && name == "aten::sub"))
+      (elements->type.dtype == DataType::kBool &&
+       call.schema->name() == "aten::sub"))
     return Optional();
-  const bool is_integral = !self->tensor().is_floating_point();
-  if (!all(&c10::IValue::isDouble) &&
-      (is_integral || !all(&c10::IValue::isInt)))
+  const at::ScalarType type = ToScalarType(elements->type.dtype);
+  const bool is_integral = !elements->tensor().is_floating_point();
+  if (is_integral &&
+      (known->dtype == Dtype::kOwnFloat || known->dtype == Dtype::kFullFloat))
     return Optional();
-  const SizeFunctionRef function = FunctionOf(number);
-  if (function == nullptr || function->symbols.empty() || SizeOf(number))
-    return Optional();
+  if (known->dtype == Dtype::kFullFloat && IsNarrow(type)) return Optional();
 
-  const auto invoke = [&](const char* operator_name, const char* overload,
-                          std::vector<ProbedRef> arguments) {
-    const c10::OperatorHandle handle =
-        c10::Dispatcher::singleton().findSchemaOrThrow(operator_name, overload);
-    Invocation other;
-    other.schema = &handle.schema();
-    other.run = [handle](std::vector<c10::IValue>& stack) {
-      handle.callBoxed(stack);
-    };
-    other.arguments = std::move(arguments);
-    other.result_count = 1;
-    return Invoke(other);
-  };
-  const auto plain = [&](const c10::IValue& value) {
-    return MakePlain(std::vector<c10::IValue>(fitter_.probes().size(), value));
-  };
-  const auto convert = [&](const ProbedRef& tensor, at::ScalarType type) {
-    return invoke("aten::to", "dtype",
-                  {tensor, plain(static_cast<int64_t>(type)), plain(false),
-                   plain(false), plain(c10::IValue())});
-  };
-  // LibTorch computes with 16 bits in float32, and rounds the number to that.
+  bool any = false;
+  for (const size_t place : known->numbers) {
+    const ProbedRef& number = call.arguments.at(place);
+    if (number->kind != Kind::kPlain) return Optional();
+    if (NumberOfSizes(number, /*takes_integers=*/!is_integral) != nullptr)
+      any = true;
+    else if (!IsUniform(*number))
+      return Optional();
+  }
+  if (!any) return Optional();
+
   // Integers and a number make the default dtype.
-  const at::ScalarType type = ToScalarType(self->type.dtype);
-  const bool is_narrow = type == at::kHalf || type == at::kBFloat16;
   const at::ScalarType computed =
-      is_narrow     ? at::kFloat
-      : is_integral ? c10::typeMetaToScalarType(c10::get_default_dtype())
-                    : type;
+      is_integral ? c10::typeMetaToScalarType(c10::get_default_dtype())
+      : known->dtype == Dtype::kWide && IsNarrow(type) ? at::kFloat
+                                                       : type;
   std::vector<ProbedRef> arguments = call.arguments;
   if (computed != type) {
-    AITUNE_ASSIGN_OR_RETURN(const Results converted, convert(self, computed));
-    arguments[0] = converted.at(0);
+    AITUNE_ASSIGN_OR_RETURN(arguments[known->elements],
+                            Converted(elements, computed));
   }
-  arguments[1] = NumberAsTensor(number, function);
-  // Beside a tensor without axes it would decide the dtype.
-  if (self->type.sizes.empty() && computed != at::kDouble) {
-    AITUNE_ASSIGN_OR_RETURN(const Results converted,
-                            convert(arguments[1], computed));
-    arguments[1] = converted.at(0);
+  for (const size_t place : known->numbers) {
+    ProbedRef& number = arguments[place];
+    if (number->probes[0].isNone()) continue;
+    if (const SizeFunctionRef function =
+            NumberOfSizes(number, /*takes_integers=*/true)) {
+      number = NumberAsTensor(number, function);
+    } else {
+      AITUNE_ASSIGN_OR_RETURN(
+          const Results constant,
+          InvokeOperator("aten::scalar_tensor", "",
+                         {number, Everywhere(static_cast<int64_t>(at::kDouble)),
+                          Everywhere(c10::IValue()), Everywhere(c10::IValue()),
+                          Everywhere(c10::IValue())}));
+      number = constant.at(0);
+    }
+    // Beside a tensor without axes it would decide the dtype.
+    const bool decides =
+        elements->type.sizes.empty() && computed != at::kDouble;
+    if (decides || known->dtype != Dtype::kWide) {
+      AITUNE_ASSIGN_OR_RETURN(number, Converted(number, computed));
+    }
   }
-  AITUNE_ASSIGN_OR_RETURN(Results results,
-                          invoke(name.c_str(), "Tensor", std::move(arguments)));
-  if (is_narrow) {
-    AITUNE_ASSIGN_OR_RETURN(results, convert(results.at(0), type));
+  AITUNE_ASSIGN_OR_RETURN(
+      Results results,
+      InvokeOperator(known->name, known->with_tensors, std::move(arguments)));
+  if (computed != type && !is_integral) {
+    AITUNE_ASSIGN_OR_RETURN(results[0], Converted(results.at(0), type));
   }
+  return Optional(std::move(results));
+}
+
+// Of tensors of ones, as a product with 1 is the number itself.
+absl::StatusOr<std::optional<Interpreter::Results>> Interpreter::FillWithNumber(
+    const Invocation& call) {
+  const size_t place = *FilledBy(*call.schema);
+  const SizeFunctionRef function =
+      NumberOfSizes(call.arguments.at(place), /*takes_integers=*/false);
+  if (function == nullptr) return std::optional<Results>();
+  Invocation ones = call;
+  ones.arguments[place] = Everywhere(1.0);
+  AITUNE_ASSIGN_OR_RETURN(const Results filled, Invoke(ones));
+  const ProbedRef& tensor = filled.at(0);
+  const at::ScalarType type = ToScalarType(tensor->type.dtype);
+  if (!at::isFloatingType(type)) return std::optional<Results>();
+  AITUNE_ASSIGN_OR_RETURN(
+      const ProbedRef number,
+      Converted(NumberAsTensor(call.arguments[place], function), type));
+  AITUNE_ASSIGN_OR_RETURN(
+      Results results, InvokeOperator("aten::mul", "Tensor", {tensor, number}));
+  return std::optional<Results>(std::move(results));
+}
+
+absl::StatusOr<std::optional<Interpreter::Results>> Interpreter::InvokeOnAlpha(
+    const Invocation& call) {
+  using Optional = std::optional<Results>;
+  const std::string& name = call.schema->name();
+  if ((name != "aten::add" && name != "aten::sub") ||
+      call.schema->overload_name() != "Tensor")
+    return Optional();
+  const ProbedRef &self = call.arguments.at(0), &other = call.arguments.at(1),
+                  &alpha = call.arguments.at(2);
+  const auto is_full = [](const ProbedRef& operand) {
+    return operand->IsTensor() && operand->has_type &&
+           operand->tensor().is_floating_point() &&
+           !IsNarrow(operand->tensor().scalar_type());
+  };
+  if (!is_full(self) || !is_full(other) ||
+      NumberOfSizes(alpha, /*takes_integers=*/true) == nullptr)
+    return Optional();
+  AITUNE_ASSIGN_OR_RETURN(
+      const Results product,
+      InvokeOperator("aten::mul", "Scalar", {other, alpha}));
+  AITUNE_ASSIGN_OR_RETURN(
+      Results results,
+      InvokeOperator(name.c_str(), "Tensor",
+                     {self, product.at(0), Everywhere(int64_t{1})}));
   return Optional(std::move(results));
 }
 

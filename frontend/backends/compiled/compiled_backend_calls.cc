@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/backends/call_leaves.h"
 #include "frontend/backends/compiled/compiled_backend_class.h"
 #include "frontend/trace/leaf_value.h"
 #include "frontend/values/torch_util.h"

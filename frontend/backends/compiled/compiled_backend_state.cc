@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/backends/call_leaves.h"
 #include "frontend/backends/compiled/compiled_backend_class.h"
 #include "frontend/backends/compiled/learnt_sizes.h"
 #include "frontend/backends/compiled/version_inputs.h"

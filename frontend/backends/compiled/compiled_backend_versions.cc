@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/backends/call_leaves.h"
 #include "frontend/backends/compiled/compiled_backend_class.h"
 #include "frontend/backends/compiled/version_check.h"
 #include "frontend/backends/compiled/version_inputs.h"

@@ -1,6 +1,7 @@
 // TorchScriptBackend: the model as LibTorch's own optimiser runs it.
 #include <ATen/core/ivalue.h>
 
+#include "frontend/backends/call_leaves.h"
 #include "frontend/backends/torch_backend.h"
 #include "frontend/backends/torchscript/torch_script_config.h"
 #include "frontend/torchscript/optimized_program.h"

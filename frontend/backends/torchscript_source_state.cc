@@ -1,0 +1,135 @@
+// Who has the model's newest state, and how it gets to the others: the part of
+// TorchScriptSource that models with state need.
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "frontend/backends/torchscript_source.h"
+#include "frontend/backends/watched_state.h"
+#include "frontend/torchscript/gpu_state.h"
+#include "frontend/torchscript/model_state.h"
+#include "frontend/values/torch_util.h"
+#include "runtime/status/status_macros.h"
+
+namespace aitune::frontend {
+
+std::unique_lock<std::recursive_mutex> TorchScriptSource::HoldState() const {
+  if (watched_ == nullptr) return {};
+  return std::unique_lock<std::recursive_mutex>(watched_->mutex);
+}
+
+bool TorchScriptSource::SharesState() const {
+  return watched_ != nullptr && watched_->state.live() != nullptr;
+}
+
+absl::StatusOr<std::unique_lock<std::recursive_mutex>>
+TorchScriptSource::HoldSharedState(const Device& device) const {
+  if (!SharesState()) return std::unique_lock<std::recursive_mutex>();
+  auto held = HoldState();
+  if (!device.is_gpu()) {
+    AITUNE_RETURN_IF_ERROR(UseState(model_, device));
+    return held;
+  }
+  std::weak_ptr<GpuState>& known = watched_->on_gpu[device.gpu()];
+  std::shared_ptr<GpuState> there = known.lock();
+  if (there == nullptr) {
+    AITUNE_ASSIGN_OR_RETURN(there, GpuState::Of(*model_, device));
+    known = there;
+  }
+  if (there == watched_->newest_shared) return held;
+  AITUNE_RETURN_IF_ERROR(BringStateHome());
+  AITUNE_RETURN_IF_ERROR(there->TakeFromModel());
+  watched_->newest_shared = std::move(there);
+  return held;
+}
+
+absl::StatusOr<int64_t> TorchScriptSource::StateNumber() const {
+  if (watched_ == nullptr) return 0;
+  const auto held = HoldState();
+  AITUNE_RETURN_IF_ERROR(BringStateHome());
+  AITUNE_RETURN_IF_ERROR(
+      CatchExceptions(absl::StatusCode::kInternal, "reading the state", [&] {
+        if (watched_->number > 0 && !watched_->state.HasChanged())
+          return absl::OkStatus();
+        watched_->state.Save();
+        ++watched_->number;
+        return absl::OkStatus();
+      }));
+  return watched_->number;
+}
+
+absl::Status TorchScriptSource::BringStateHome() const {
+  if (watched_ == nullptr) return absl::OkStatus();
+  if (watched_->newest_shared != nullptr) {
+    AITUNE_RETURN_IF_ERROR(watched_->newest_shared->GiveToModel());
+    watched_->newest_shared = nullptr;
+  }
+  if (watched_->newest == nullptr) return absl::OkStatus();
+  return CatchExceptions(
+      absl::StatusCode::kInternal, "passing the state on", [&] {
+        watched_->state_of_newest->CopyTo(
+            *model_, watched_->gpu_of_newest ? std::optional<Device>(Device())
+                                             : std::nullopt);
+        watched_->state_of_newest = nullptr;
+        watched_->newest = nullptr;
+        return absl::OkStatus();
+      });
+}
+
+absl::Status TorchScriptSource::UseState(
+    const std::shared_ptr<const Model>& copy, const Device& device) const {
+  if (watched_ == nullptr || copy == watched_->newest) return absl::OkStatus();
+  AITUNE_RETURN_IF_ERROR(BringStateHome());
+  if (copy == model_) return absl::OkStatus();
+  return CatchExceptions(
+      absl::StatusCode::kInternal, "passing the state on", [&] {
+        watched_->gpu_of_newest =
+            device.is_gpu() ? std::optional<Device>(device) : std::nullopt;
+        watched_->state.CopyTo(*copy, watched_->gpu_of_newest);
+        watched_->state_of_newest = std::make_unique<ModelState>(*copy);
+        watched_->newest = copy;
+        return absl::OkStatus();
+      });
+}
+
+absl::StatusOr<std::function<absl::Status()>> TorchScriptSource::SaveState() {
+  struct Saved {
+    std::vector<std::shared_ptr<const Model>> models;
+    std::vector<std::unique_ptr<ModelState>> states;
+  };
+  auto saved = std::make_shared<Saved>();
+  saved->models.push_back(model_);
+  const auto held = HoldState();
+  AITUNE_RETURN_IF_ERROR(StateNumber().status());
+  {
+    std::lock_guard<std::mutex> lock(copies_mutex_);
+    for (const auto& [gpu, copy] : copies_) {
+      if (std::shared_ptr<const Model> made = copy.lock())
+        saved->models.push_back(std::move(made));
+    }
+  }
+  bool any = false;
+  AITUNE_RETURN_IF_ERROR(
+      CatchExceptions(absl::StatusCode::kInternal, "saving the state", [&] {
+        for (const std::shared_ptr<const Model>& model : saved->models) {
+          saved->states.push_back(std::make_unique<ModelState>(*model));
+          saved->states.back()->Save();
+          any = any || saved->states.back()->exists();
+        }
+        return absl::OkStatus();
+      }));
+  if (!any) return std::function<absl::Status()>();
+  return std::function<absl::Status()>([this, saved] {
+    const auto held = HoldState();
+    AITUNE_RETURN_IF_ERROR(BringStateHome());
+    return CatchExceptions(absl::StatusCode::kInternal,
+                           "putting back the state", [&] {
+                             for (const auto& state : saved->states)
+                               state->Restore();
+                             return absl::OkStatus();
+                           });
+  });
+}
+
+}  // namespace aitune::frontend

@@ -1,0 +1,126 @@
+// Numbers that depend on sizes, as operands of tensors.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "frontend/tracing/trace_test_util.h"
+
+namespace aitune::frontend {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// Numbers that are computed from sizes are so in each call.
+TEST(DynamicNumbers, AreOneVersion) {
+  for (const char* body :
+       {"  return x * (x.size(0) ** -0.5)",
+        "  return x / (x.size(0) ** 0.5)",
+        "  return x + 2.0 ** (-8.0 / x.size(0))",
+        "  return torch.sub(x, x.size(0) / 2, alpha=2)",
+        "  n = float(x.size(0) // 2)\n  return x * n - n",
+        "  s = x @ x.t()\n  return (s * (s.size(-1) ** -0.5)).softmax(-1) @ x",
+        "  y = x.to(15)\n  return y * (x.size(0) ** -0.5)",
+        "  x = x + 0\n  x *= x.size(0) ** 0.5\n  return x",
+        "  return x.sum() * (x.size(0) ** -0.5)",
+        "  return x.to(15).sum() / (x.size(0) ** 0.5)",
+        "  return (x * 9).to(4) * (x.size(0) ** -0.5)",
+        "  return (x > 0) / (x.size(0) ** 0.5)",
+        "  return x * (x.size(0) ^ 5)",
+        "  return torch.add(x, x.flip(1), alpha=1.0 / x.size(0))",
+        "  return torch.sub(x.sum(), x, alpha=x.size(0) / 7)",
+        "  return x.clamp(max=x.size(0) / 20)",
+        "  return x.clamp(-0.25, x.size(0) / 40)",
+        "  return x.sum().clamp(min=x.size(0) / 7)",
+        "  return x.clamp_min(1 / x.size(0))",
+        "  return x > 1 / x.size(0), x.sum() <= x.size(0) / 3",
+        "  return torch.arange(50) < x.size(0) * 0.6",
+        "  return (x * 4).round() == x.size(0) / 8",
+        "  return torch.where(x > 0, x, 1 / x.size(0))",
+        "  return torch.where(x > 0, 1 / x.size(0), (x * 9).to(4))",
+        "  return x.masked_fill(x > 0, 1 / x.size(0))",
+        "  return (1 / x.size(0)) ** x",
+        "  return x // (x.size(0) / 7), x % (x.size(0) / 7)",
+        "  return (x * 90).to(4) // (x.size(0) / 7)",
+        "  return torch.fmod(x, x.size(0) / 7)",
+        "  return torch.lerp(x, x.flip(1), 1 / x.size(0))",
+        "  return torch.zeros_like(x).fill_(1 / x.size(0))",
+        "  return torch.full([x.size(0)], x.size(0) / 3)",
+        "  return torch.full_like(x, x.size(0) / 3).add_(x)",
+        "  return x * torch.tensor(x.size(0) ** -0.5)"}) {
+    const auto trace =
+        TraceAndCompare(absl::StrCat("def forward(self, x: Tensor):\n", body),
+                        {"float32[1..40,8]"});
+    ASSERT_TRUE(trace.ok()) << body << trace.status();
+    EXPECT_THAT(trace->notes, IsEmpty()) << body;
+    ASSERT_EQ(trace->symbols.size(), 1) << body;
+    EXPECT_EQ(trace->symbols[0].max, 40) << body;
+    EXPECT_THAT(OpNames(*trace), Contains("aitune::number")) << body;
+  }
+}
+
+// Results have eager's dtype and are rounded as its are.
+TEST(DynamicNumbers, KeepTheDtype) {
+  for (const char* dtype :
+       {"float16", "bfloat16", "float64", "int32", "bool"}) {
+    const bool is_float = absl::StrContains(dtype, "float");
+    std::vector<std::string> bodies = {"x * n",
+                                       "x + n",
+                                       "x / n",
+                                       "x > n",
+                                       "x // n",
+                                       "x % n",
+                                       "torch.where(x > 0, x, n)",
+                                       "n ** x"};
+    if (is_float)
+      bodies.insert(
+          bodies.end(),
+          {"x.clamp(-n, n)", "x.masked_fill(x > 0, n)", "torch.full_like(x, n)",
+           "torch.lerp(x, x + 1, n)", "torch.add(x, x + 1, alpha=n)"});
+    for (const std::string& body : bodies) {
+      if (!is_float && dtype == std::string("bool") &&
+          (body == "x % n" || body == "x // n"))
+        continue;
+      const auto trace =
+          TraceAndCompare(absl::StrCat("def forward(self, x: Tensor):\n"
+                                       "  n = x.size(0) / 7\n  return ",
+                                       body),
+                          {absl::StrCat(dtype, "[1..20,8]")});
+      EXPECT_TRUE(trace.ok()) << dtype << body << trace.status();
+    }
+  }
+}
+
+// Where a size would be divided by 0 eager raises, or its process ends.
+TEST(DynamicNumbers, AreNotDividedByZero) {
+  for (const char* body : {"  n = x.size(0)\n  return x * (n // (n % 4))",
+                           "  n = x.size(0)\n  return x[: n // (n % 4)]",
+                           "  n = x.size(0)\n  return x * (n % (n // 8))",
+                           "  n = x.size(0)\n  return x.roll(n % (n - 7), 0)",
+                           "  n = x.size(0)\n  return x * float(n // (n - 7))",
+                           "  n = x.size(0)\n  return x * (100 // (n // 8))"}) {
+    const std::string program =
+        absl::StrCat("def forward(self, x: Tensor):\n", body);
+    const auto trace = TraceAndCompare(program, {"float32[8..60,3]"});
+    EXPECT_TRUE(trace.ok() || absl::IsInvalidArgument(trace.status()))
+        << body << trace.status();
+    for (const char* spec : {"float32[7,3]", "float32[8,3]", "float32[9,3]"}) {
+      const auto fixed = TraceSource(program, {spec});
+      EXPECT_TRUE(fixed.ok() || absl::IsInvalidArgument(fixed.status()))
+          << body << fixed.status();
+    }
+  }
+  const auto trace = TraceSource(
+      "def forward(self, x: Tensor):\n  return x * (100 // (x.size(0) - 5))",
+      {"float32[5,3]"});
+  EXPECT_THAT(std::string(trace.status().message()), HasSubstr("division by"));
+}
+
+}  // namespace
+}  // namespace aitune::frontend

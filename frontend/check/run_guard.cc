@@ -7,6 +7,7 @@
 #include <torch/csrc/jit/passes/inliner.h>
 #include <torch/csrc/jit/runtime/custom_operator.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <stdexcept>
@@ -18,6 +19,7 @@
 #include "frontend/torchscript/inline_forks.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/values/gpu.h"
+#include "frontend/values/pytree.h"
 
 namespace aitune::frontend {
 namespace {
@@ -40,6 +42,7 @@ void LookAtTheClock(torch::jit::Stack&) {
 constexpr const char* kLookAtNumbers = "aitune::look_at_numbers";
 constexpr const char* kLookAtPivots = "aitune::look_at_pivots";
 constexpr const char* kLookAtDivisor = "aitune::look_at_divisor";
+constexpr const char* kLookAtHeads = "aitune::look_at_heads";
 
 // Why an operator of this thread's guarded run would end the process.
 thread_local std::string fatal;
@@ -82,6 +85,12 @@ void LookAtDivisor(torch::jit::Stack& stack) {
     Refuse("remainder of a division by 0 ends the process");
 }
 
+void LookAtHeads(torch::jit::Stack& stack) {
+  const at::Tensor query = torch::jit::pop(stack).toTensor();
+  if (query.dim() == 4 && query.size(1) == 0)
+    Refuse("attention without heads ends the process");
+}
+
 void Register() {
   static const torch::jit::RegisterOperators registered(
       {torch::jit::Operator(absl::StrCat(kLookAtTheClock, "() -> ()"),
@@ -94,6 +103,9 @@ void Register() {
                             LookAtPivots, c10::AliasAnalysisKind::CONSERVATIVE),
        torch::jit::Operator(absl::StrCat(kLookAtDivisor, "(int x) -> ()"),
                             LookAtDivisor,
+                            c10::AliasAnalysisKind::CONSERVATIVE),
+       torch::jit::Operator(absl::StrCat(kLookAtHeads, "(Tensor x) -> ()"),
+                            LookAtHeads,
                             c10::AliasAnalysisKind::CONSERVATIVE)});
 }
 
@@ -108,6 +120,7 @@ std::pair<const char*, size_t> GuardOf(const torch::jit::Node& node) {
       node.input(0)->type()->kind() == c10::TypeKind::IntType &&
       node.input(1)->type()->kind() == c10::TypeKind::IntType)
     return {kLookAtDivisor, 1};
+  if (name == "aten::scaled_dot_product_attention") return {kLookAtHeads, 0};
   return {nullptr, 0};
 }
 
@@ -142,12 +155,27 @@ void InlineAll(torch::jit::Graph& graph) {
   torch::jit::Inline(graph);
 }
 
-bool NeedsGuard(torch::jit::Block* block) {
+// For which arguments a run of the guarded copy comes first.
+enum class Guarded { kNone, kEmpty, kAll };
+
+Guarded GuardedOf(torch::jit::Block* block) {
+  Guarded guarded = Guarded::kNone;
   for (torch::jit::Node* node : block->nodes()) {
-    if (node->kind() == c10::prim::Loop || GuardOf(*node).first != nullptr)
-      return true;
-    for (torch::jit::Block* inner : node->blocks()) {
-      if (NeedsGuard(inner)) return true;
+    const char* const look = GuardOf(*node).first;
+    if (look == kLookAtHeads)
+      guarded = std::max(guarded, Guarded::kEmpty);
+    else if (node->kind() == c10::prim::Loop || look != nullptr)
+      return Guarded::kAll;
+    for (torch::jit::Block* inner : node->blocks())
+      guarded = std::max(guarded, GuardedOf(inner));
+  }
+  return guarded;
+}
+
+bool HasEmpty(const ValueList& arguments) {
+  for (const c10::IValue& value : arguments.values()) {
+    for (const at::Tensor& tensor : TensorLeaves(value)) {
+      if (tensor.defined() && tensor.numel() == 0) return true;
     }
   }
   return false;
@@ -157,6 +185,7 @@ bool NeedsGuard(torch::jit::Block* block) {
 
 struct RunGuard::Copy {
   torch::jit::Module module;
+  Guarded guarded;
 };
 
 RunGuard::RunGuard(const Model& model, const Device& device) : device_(device) {
@@ -164,7 +193,8 @@ RunGuard::RunGuard(const Model& model, const Device& device) : device_(device) {
   const std::shared_ptr<torch::jit::Graph> inlined =
       module.get_method("forward").graph()->copy();
   InlineAll(*inlined);
-  if (!NeedsGuard(inlined->block())) return;
+  const Guarded guarded = GuardedOf(inlined->block());
+  if (guarded == Guarded::kNone) return;
   Register();
   // With the same tensors.
   torch::jit::Module copy = module.clone(/*inplace=*/true);
@@ -173,13 +203,15 @@ RunGuard::RunGuard(const Model& model, const Device& device) : device_(device) {
   InlineAll(*graph);
   GuardLoops(graph->block());
   GuardOperators(graph->block());
-  copy_ = std::make_unique<Copy>(Copy{std::move(copy)});
+  copy_ = std::make_unique<Copy>(Copy{std::move(copy), guarded});
 }
 
 RunGuard::~RunGuard() = default;
 
 absl::Status RunGuard::Try(const ValueList& arguments, double seconds) const {
-  if (copy_ == nullptr) return absl::OkStatus();
+  if (copy_ == nullptr ||
+      (copy_->guarded == Guarded::kEmpty && !HasEmpty(arguments)))
+    return absl::OkStatus();
   const c10::NoGradGuard no_grad;
   is_late = false;
   fatal.clear();

@@ -5,9 +5,10 @@
 // and nothing stops LibTorch's interpreter from outside. LibTorch's eigvals
 // writes where it may not if a number is no finite one (on a CPU, where cases
 // for a GPU are tried too), and ldl_solve if pivots are none; `n % m` of
-// integers ends the process where m is 0 (PyTorch 2.11). So a model with such
-// loops or operators is first run as a copy whose loops look at the clock, and
-// which looks at the operators' arguments.
+// integers ends the process where m is 0, as does attention without heads on a
+// CPU (PyTorch 2.11). So a model with such loops or operators is first run as a
+// copy whose loops look at the clock, and which looks at the operators'
+// arguments.
 #ifndef AITUNE_FRONTEND_CHECK_RUN_GUARD_H_
 #define AITUNE_FRONTEND_CHECK_RUN_GUARD_H_
 
@@ -28,7 +29,8 @@ class RunGuard {
   RunGuard& operator=(const RunGuard&) = delete;
   ~RunGuard();
 
-  // Runs the model once, if it has such loops or operators. kDeadlineExceeded
+  // Runs the model once, if it has such loops or operators and, where attention
+  // is all of these, an argument without elements. kDeadlineExceeded
   // if a loop goes on after so many seconds, kFailedPrecondition if an operator
   // would end the process, each with the reason to tell; OK otherwise, also if
   // the model raises. The model's state changes as by any call.

@@ -91,6 +91,19 @@ TEST(RunGuard, TellsOfRemaindersOfDivisionsByZero) {
               HasSubstr("a division by 0"));
 }
 
+TEST(RunGuard, TellsOfAttentionWithoutHeads) {
+  const auto model = Model::FromSource(
+      "def forward(self, x: Tensor):\n"
+      "    return torch.scaled_dot_product_attention(x, x, x)\n");
+  ASSERT_TRUE(model.ok()) << model.status();
+  const RunGuard guard(*model, Device());
+  EXPECT_EQ(guard.Try(Arguments(at::ones({2, 3, 4, 8})), 5), absl::OkStatus());
+  EXPECT_EQ(guard.Try(Arguments(at::ones({0, 3, 4, 8})), 5), absl::OkStatus());
+  EXPECT_THAT(
+      std::string(guard.Try(Arguments(at::ones({2, 0, 4, 8})), 5).message()),
+      HasSubstr("attention without heads"));
+}
+
 // The check goes on with the other inputs.
 TEST(RunGuard, ACaseThatNeverEndsIsLeftOut) {
   const Model model = Doubling();

@@ -173,6 +173,17 @@ TEST(DynamicAxesThatCannotStay, AnAnchorOutsideOfTheRangesIsRefused) {
             absl::StatusCode::kInvalidArgument);
 }
 
+// LibTorch's attention of no heads ends the process.
+TEST(DynamicAxes, AttentionMayHaveNoHeads) {
+  const auto trace = TraceSource(
+      "def forward(self, x: Tensor):\n"
+      "  return torch.scaled_dot_product_attention(x, x, x)",
+      {"float32[1..4,0..4,8,16]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  ASSERT_EQ(trace->symbols.size(), 2);
+  EXPECT_EQ(trace->symbols[1].min, 0);
+}
+
 // A window that slides by more than the probes' sizes differ, one behind the
 // other, has one formula for the whole range.
 TEST(DynamicWindows, AreOneVersion) {

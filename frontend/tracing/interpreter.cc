@@ -1,6 +1,8 @@
 #include "frontend/tracing/interpreter.h"
 
+#include <ATen/Functions.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
 
 #include <algorithm>
 #include <set>
@@ -124,11 +126,28 @@ bool MayDependOnData(Node* node, const std::unordered_set<Value*>& tainted) {
   return !IsMetadataQuery(*schema);
 }
 
+// What LibTorch's attention gives, which ends the process where a CPU is given
+// no heads (PyTorch 2.11). Its arguments begin with the query, key and value.
+void RunAttention(const RecordedFunction& run, std::vector<c10::IValue>& stack,
+                  size_t arguments) {
+  const at::Tensor query = stack.at(stack.size() - arguments).toTensor();
+  if (query.dim() < 3 || query.numel() > 0) return run(stack);
+  std::vector<int64_t> sizes = query.sizes().vec();
+  sizes.back() = stack.at(stack.size() - arguments + 2).toTensor().size(-1);
+  torch::jit::drop(stack, arguments);
+  stack.emplace_back(at::zeros(sizes, query.options()));
+}
+
 // What runs the node. LibTorch's division of integers by 0 ends the process.
 RecordedFunction OperationOf(const Node& node) {
   static const auto* const divisions = new std::set<std::string>{
       "aten::divmod", "aten::floordiv", "aten::mod", "aten::remainder"};
   RecordedFunction run(node.getOperation());
+  if (node.kind() == c10::aten::scaled_dot_product_attention)
+    return [run = std::move(run),
+            arguments = node.inputs().size()](std::vector<c10::IValue>& stack) {
+      RunAttention(run, stack, arguments);
+    };
   if (node.inputs().size() != 2 ||
       divisions->count(node.kind().toQualString()) == 0)
     return run;

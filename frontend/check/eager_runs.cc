@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "frontend/torchscript/input_queries.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/values/gpu.h"
@@ -243,9 +244,8 @@ absl::StatusOr<c10::IValue> EagerRuns::RunOtherwise(const ValueList& arguments,
   std::optional<RoundedWeights> weights;
   if (number >= kRunsWithItsWeights) weights.emplace(model_, number);
   context.setUserEnabledMkldnn(onednn && number % 2 == 1);
-  absl::StatusOr<c10::IValue> result = Run(rounded, calls);
-  context.setUserEnabledMkldnn(onednn);
-  return result;
+  const absl::Cleanup restore = [&] { context.setUserEnabledMkldnn(onednn); };
+  return Run(rounded, calls);
 }
 
 absl::StatusOr<c10::IValue> EagerRuns::RunMoved(const ValueList& arguments,

@@ -275,8 +275,8 @@ absl::StatusOr<CompiledModel::Call> CompiledModel::Prepare(
   return call;
 }
 
-absl::StatusOr<CompiledModel::Call> CompiledModel::Prepare(
-    const ValueList& arguments, ConstantCheck check) const {
+absl::StatusOr<FlatTensors> CompiledModel::Flatten(const ValueList& arguments,
+                                                   ConstantCheck check) const {
   AITUNE_RETURN_IF_ERROR(CheckQueries(input_queries_, arguments));
   AITUNE_RETURN_IF_ERROR(CheckSharedWrites(input_queries_, arguments));
   AITUNE_ASSIGN_OR_RETURN(FlatTensors inputs,
@@ -286,6 +286,12 @@ absl::StatusOr<CompiledModel::Call> CompiledModel::Prepare(
         CheckKeyOrder(inputs_.structure(), arguments.values()));
   }
   AITUNE_RETURN_IF_ERROR(CheckSharedMemory(inputs));
+  return inputs;
+}
+
+absl::StatusOr<CompiledModel::Call> CompiledModel::Prepare(
+    const ValueList& arguments, ConstantCheck check) const {
+  AITUNE_ASSIGN_OR_RETURN(FlatTensors inputs, Flatten(arguments, check));
   return Prepare(std::move(inputs));
 }
 
@@ -296,7 +302,9 @@ absl::Status CompiledModel::Execute(Call& call) const {
 }
 
 bool CompiledModel::Fits(const ValueList& arguments) const {
-  return Prepare(arguments, ConstantCheck::kCheck).ok();
+  const absl::StatusOr<FlatTensors> inputs =
+      Flatten(arguments, ConstantCheck::kCheck);
+  return inputs.ok() && executable_->OutputSizes(inputs->views).ok();
 }
 
 absl::Status CompiledModel::TakeFailedCheck() const {

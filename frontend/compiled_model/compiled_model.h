@@ -146,7 +146,9 @@ class CompiledModel {
   absl::StatusOr<bool> Repair(const ValueList& arguments,
                               const BuildProgress& progress = nullptr);
 
-  // Whether this version is right for the sizes and dtypes of `arguments`.
+  // Whether this version is right for the sizes and dtypes of `arguments`,
+  // whose tensors are on its device. May throw LibTorch's exceptions.
+  // Thread-safe.
   bool Fits(const ValueList& arguments) const;
 
   // Whether a call with these leaves writes to an input whose memory another
@@ -164,7 +166,8 @@ class CompiledModel {
   // Always OK on the CPU, where Run returns all errors. Thread-safe.
   absl::Status TakeFailedCheck() const;
 
-  // The median time of each step over `repeats` runs, in the plan's order.
+  // The median time of each step over `repeats` runs, in the plan's order. The
+  // runs change the state of a model that has one. Errors as Run. Thread-safe.
   absl::StatusOr<std::vector<StepProfile>> Profile(const ValueList& arguments,
                                                    int repeats) const;
 
@@ -214,6 +217,8 @@ class CompiledModel {
   };
   // kInvalidArgument if WritesSharedMemory.
   absl::Status CheckSharedMemory(const FlatTensors& inputs) const;
+  absl::StatusOr<FlatTensors> Flatten(const ValueList& arguments,
+                                      ConstantCheck check) const;
   absl::StatusOr<Call> Prepare(FlatTensors inputs) const;
   absl::StatusOr<Call> Prepare(const ValueList& arguments,
                                ConstantCheck check) const;

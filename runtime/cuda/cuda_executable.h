@@ -84,12 +84,12 @@ class CudaExecutable : public Executable {
   absl::Status Enqueue(absl::Span<const TensorView> inputs,
                        absl::Span<RegionValue> outputs, CUstream stream) const;
 
-  // The median time of each step, run alone `repeats` times: its operands are
-  // then in the L2 cache if they fit.
   absl::Status RunPart(absl::Span<const TensorView> inputs,
                        absl::Span<RegionValue> outputs, int steps,
                        absl::Span<const ValueCopy> copies,
                        void* stream) const override;
+  // The median time of each step, run alone `repeats` times: its operands are
+  // then in the L2 cache if they fit.
   absl::StatusOr<std::vector<StepProfile>> Profile(
       absl::Span<const TensorView> inputs, absl::Span<RegionValue> outputs,
       int repeats) const override;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/backends/compiled/version_inputs.h"
 #include "frontend/compiled_model/build_logs.h"
+#include "frontend/values/gpu.h"
 #include "runtime/device/device.h"
 #include "runtime/logging/logging.h"
 #include "runtime/status/status_macros.h"
@@ -21,6 +22,11 @@ constexpr int kReach = 2;
 
 using Built = absl::StatusOr<std::unique_ptr<CompiledModel>>;
 
+// Whether the version takes the call that it is built for.
+bool FitsCall(const CompiledModel& built, const VersionRequest& request) {
+  return built.Fits(ToDevice(request.arguments, built.device()));
+}
+
 // The version that `request.asked` says; null where that does not describe the
 // call.
 Built BuildAsked(const VersionRequest& request, const BuildOptions& build) {
@@ -28,7 +34,7 @@ Built BuildAsked(const VersionRequest& request, const BuildOptions& build) {
     AITUNE_ASSIGN_OR_RETURN(
         std::unique_ptr<CompiledModel> built,
         CompiledModel::Build(request.model, *request.asked, build));
-    if (built->Fits(request.arguments)) return built;
+    if (FitsCall(*built, request)) return built;
   }
   const absl::StatusOr<std::vector<int64_t>> sizes =
       SymbolSizes(request.asked->specs, request.arguments);
@@ -46,7 +52,7 @@ Built BuildAsked(const VersionRequest& request, const BuildOptions& build) {
     if (fixed.ok()) built = std::move(fixed);
   }
   AITUNE_RETURN_IF_ERROR(built.status());
-  if (!(*built)->Fits(request.arguments)) return nullptr;
+  if (!FitsCall(**built, request)) return nullptr;
   return built;
 }
 

@@ -61,14 +61,15 @@ absl::StatusOr<std::vector<StepTime>> CompiledBackend::Profile(
   if (IsWholeCall(inputs))
     return absl::UnimplementedError(
         "LibTorch runs the call: its arguments are nested in another way");
-  if (*changes_state_)
-    return absl::UnimplementedError(
-        "LibTorch runs the call: another one changes the model's state");
+  const absl::Status outdated = absl::UnimplementedError(
+      "LibTorch runs the call: another one changes the model's state");
+  if (*changes_state_) return outdated;
   const ScopedThreadCount threads = Threads();
   AITUNE_ASSIGN_OR_RETURN(
       const std::shared_ptr<CompiledModel> compiled,
       Find(inputs, stance == Stance::kFailOnRecompile ? OnMiss::kFail
                                                       : OnMiss::kCompile));
+  if (*changes_state_) return outdated;
   if (compiled == nullptr)
     return absl::UnimplementedError(
         "LibTorch runs the call: the limit of compiled versions is reached");
@@ -76,16 +77,13 @@ absl::StatusOr<std::vector<StepTime>> CompiledBackend::Profile(
   const ScopedActivity activity(ScopedActivity::Kind::kCall);
   const ScopedMemoryBudget budget(memory_limit_.get());
   AITUNE_RETURN_IF_ERROR(memory_limit_->Check());
-  // Has a version for these sizes made where there is none yet.
+  AITUNE_ASSIGN_OR_RETURN(const auto held, source()->HoldSharedState(device()));
+  // Its first run is slower.
   AITUNE_RETURN_IF_ERROR(
       compiled->RunLeaves(inputs, constant_check()).status());
   AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
                           source()->Unflatten(inputs));
-  for (const CompiledModel* version : compiled->versions()) {
-    if (version->Fits(arguments))
-      return TimeSteps(*version, arguments, repeats);
-  }
-  return absl::UnimplementedError("no version takes these arguments");
+  return TimeSteps(*compiled, arguments, repeats);
 }
 
 std::vector<std::string> CompiledBackend::Notes() const {

@@ -21,14 +21,14 @@ std::optional<SizeBounds> boundsOfSymbol(unsigned position, ArrayAttr symbols) {
   auto max = symbol ? symbol.getAs<IntegerAttr>("max") : IntegerAttr();
   if (!min || !max)
     return std::nullopt;
-  return SizeBounds{min.getInt(), max.getInt()};
+  return limited({min.getInt(), max.getInt()});
 }
 
 } // namespace
 
 std::optional<SizeBounds> getSizeBounds(AffineExpr size, ArrayAttr symbols) {
   if (auto constant = dyn_cast<AffineConstantExpr>(size))
-    return SizeBounds{constant.getValue(), constant.getValue()};
+    return limited({constant.getValue(), constant.getValue()});
   if (auto symbol = dyn_cast<AffineSymbolExpr>(size))
     return boundsOfSymbol(symbol.getPosition(), symbols);
   auto binary = dyn_cast<AffineBinaryOpExpr>(size);
@@ -61,17 +61,18 @@ std::optional<SizeBounds> getSizeBounds(AffineExpr size, ArrayAttr symbols) {
   if (rhs->low <= 0)
     return std::nullopt;
   if (size.getKind() == AffineExprKind::Mod)
-    return SizeBounds{0, lhs->low >= 0 ? std::min(lhs->high, rhs->high - 1)
-                                       : rhs->high - 1};
+    return limited({0, lhs->low >= 0 ? std::min(lhs->high, rhs->high - 1)
+                                     : rhs->high - 1});
   // Quotients grow with a dividend, and lie nearer to 0 for greater divisors.
   auto quotient = [&](int64_t dividend, int64_t divisor) {
     return size.getKind() == AffineExprKind::CeilDiv
                ? llvm::divideCeilSigned(dividend, divisor)
                : llvm::divideFloorSigned(dividend, divisor);
   };
-  return SizeBounds{
-      std::min(quotient(lhs->low, rhs->low), quotient(lhs->low, rhs->high)),
-      std::max(quotient(lhs->high, rhs->low), quotient(lhs->high, rhs->high))};
+  return limited(
+      {std::min(quotient(lhs->low, rhs->low), quotient(lhs->low, rhs->high)),
+       std::max(quotient(lhs->high, rhs->low),
+                quotient(lhs->high, rhs->high))});
 }
 
 } // namespace mlir::ait

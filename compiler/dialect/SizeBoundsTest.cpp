@@ -75,6 +75,12 @@ TEST_F(SizeBoundsTest, AreNotGuessed) {
   EXPECT_FALSE(
       getSizeBounds(builder.getAffineConstantExpr(5).floorDiv(s0), symbols));
   EXPECT_FALSE(getSizeBounds(s0 * (int64_t{1} << 60), symbols));
+  EXPECT_TRUE(
+      getSizeBounds(builder.getAffineConstantExpr(kMostSizeBound), symbols));
+  EXPECT_FALSE(getSizeBounds(builder.getAffineConstantExpr(kMostSizeBound + 1),
+                             symbols));
+  EXPECT_FALSE(
+      getSizeBounds(s0, builder.getArrayAttr({symbol(0, kMostSizeBound + 1)})));
 }
 
 } // namespace

@@ -5,13 +5,11 @@
 #include "compiler/dialect/KernelAttributes.h"
 #include "compiler/dialect/SizeBounds.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/Builders.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/TypeSwitch.h"
-#include "llvm/Support/MathExtras.h"
 
+#include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace aitune {
 #define GEN_PASS_DEF_RELAXCHECKS

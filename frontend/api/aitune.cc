@@ -17,7 +17,6 @@
 #include "frontend/api/module_options.h"
 #include "frontend/torchscript/substitution.h"
 #include "frontend/values/gpu.h"
-#include "frontend/values/pytree.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/bundle/bundle_signature.h"
 #include "runtime/control/control.h"

@@ -143,10 +143,8 @@ absl::StatusOr<std::unique_ptr<aitune::BoundCall>> Module::Bind(
     const ValueList& arguments, const ValueList& outputs) const {
   const int threads = threads_;
   const ThreadsOfModule scope(threads);
-  for (const c10::IValue& argument : arguments.values()) {
-    for (const at::Tensor& tensor : aitune::frontend::TensorLeaves(argument))
-      AITUNE_RETURN_IF_ERROR(CheckDense(tensor, "an input"));
-  }
+  for (const at::Tensor& tensor : aitune::frontend::TensorLeaves(arguments))
+    AITUNE_RETURN_IF_ERROR(CheckDense(tensor, "an input"));
   std::vector<aitune::RegionValue> there;
   std::vector<aitune::OwnedValue> owned;
   for (const c10::IValue& output : outputs.values()) {

@@ -179,7 +179,7 @@ absl::StatusOr<Sample> TorchScriptSource::FlattenCall(
         most, ": ", model_->Signature()));
   // Of leaves other lists and dicts than the caller's are made.
   if (!input_queries_.container_write.empty()) {
-    if (!has_told_->exchange(true))
+    if (!has_told_.exchange(true))
       Log(LogChannel::kWarning,
           absl::StrCat(name_,
                        ": LibTorch runs its calls, as the program changes a "

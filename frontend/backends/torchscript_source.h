@@ -127,10 +127,10 @@ class TorchScriptSource : public SourceModel {
 
   // Calls `run`, which calls `model` as UseState describes it, with the values
   // of flattened `inputs`, read in place, and returns the leaves of its result.
-  // Holds the state meanwhile. Tensors of the
-  // result that are views of an input on the CPU, and those that the model
-  // keeps in its state, get a copy of the input's memory, which the caller may
-  // free. Errors: those of Unflatten, UseState, `run` and FlattenResult.
+  // Holds the state meanwhile. Tensors of the result that are views of an input
+  // on the CPU, and those that the model keeps in its state, get a copy of the
+  // input's memory, which the caller may free. Errors: those of Unflatten,
+  // UseState, `run` and FlattenResult.
   absl::StatusOr<std::vector<OwnedValue>> Call(
       absl::Span<const RegionValue> inputs,
       const std::shared_ptr<const Model>& model, const Device& device,
@@ -165,6 +165,7 @@ class TorchScriptSource : public SourceModel {
       absl::Span<const RegionValue> inputs) override;
 
   // Saves the state of the model, and of those copies on GPUs that are in use.
+  // The result refers to this source and must not outlive it.
   absl::StatusOr<std::function<absl::Status()>> SaveState() override;
 
  private:
@@ -186,8 +187,7 @@ class TorchScriptSource : public SourceModel {
   const InputQueries input_queries_;
   const bool sees_dict_order_;  // the result of SeesDictOrder
   // Whether the log has why LibTorch runs the calls.
-  const std::unique_ptr<std::atomic<bool>> has_told_ =
-      std::make_unique<std::atomic<bool>>(false);
+  mutable std::atomic<bool> has_told_ = false;
   const std::shared_ptr<LearnedNesting> arguments_, result_;
   mutable std::mutex copies_mutex_;
   mutable std::map<int, std::weak_ptr<const Model>> copies_;  // by GPU

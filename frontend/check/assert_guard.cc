@@ -193,12 +193,10 @@ std::optional<int64_t> RowsOfWeight(const torch::jit::Value* table,
 
 std::vector<at::Tensor> IntegersOf(const ValueList& arguments) {
   std::vector<at::Tensor> integers;
-  for (const c10::IValue& value : arguments.values()) {
-    for (const at::Tensor& tensor : TensorLeaves(value)) {
-      if (tensor.defined() && at::isIntegralType(tensor.scalar_type(),
-                                                 /*includeBool=*/false))
-        integers.push_back(tensor);
-    }
+  for (const at::Tensor& tensor : TensorLeaves(arguments)) {
+    if (tensor.defined() &&
+        at::isIntegralType(tensor.scalar_type(), /*includeBool=*/false))
+      integers.push_back(tensor);
   }
   return integers;
 }

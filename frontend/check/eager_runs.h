@@ -48,6 +48,8 @@ class EagerRuns {
   // `model`, on the device of `draws`, must outlive this. Inputs are moved
   // there.
   EagerRuns(const Model& model, const Draws& draws);
+  EagerRuns(const EagerRuns&) = delete;
+  EagerRuns& operator=(const EagerRuns&) = delete;
 
   ModelState& state() { return state_; }
   bool writes_arguments() const { return writes_arguments_; }

@@ -84,15 +84,12 @@ absl::StatusOr<c10::IValue> WithPlainAttention(const RunFunction& run_eager,
 }
 
 bool AllFinite(const ValueList& arguments) {
-  for (const c10::IValue& value : arguments.values()) {
-    for (const at::Tensor& tensor : TensorLeaves(value)) {
-      if (tensor.defined() && tensor.is_floating_point() &&
-          IsDenseNumbers(tensor) && !tensor.isfinite().all().item<bool>()) {
-        return false;
-      }
-    }
-  }
-  return true;
+  const std::vector<at::Tensor> tensors = TensorLeaves(arguments);
+  return std::all_of(
+      tensors.begin(), tensors.end(), [](const at::Tensor& tensor) {
+        return !tensor.defined() || !tensor.is_floating_point() ||
+               !IsDenseNumbers(tensor) || tensor.isfinite().all().item<bool>();
+      });
 }
 
 }  // namespace aitune::frontend

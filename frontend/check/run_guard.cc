@@ -92,7 +92,7 @@ void LookAtHeads(torch::jit::Stack& stack) {
 }
 
 void Register() {
-  static const torch::jit::RegisterOperators registered(
+  static const auto* const registered = new torch::jit::RegisterOperators(
       {torch::jit::Operator(absl::StrCat(kLookAtTheClock, "() -> ()"),
                             LookAtTheClock,
                             c10::AliasAnalysisKind::CONSERVATIVE),
@@ -107,6 +107,7 @@ void Register() {
        torch::jit::Operator(absl::StrCat(kLookAtHeads, "(Tensor x) -> ()"),
                             LookAtHeads,
                             c10::AliasAnalysisKind::CONSERVATIVE)});
+  (void)registered;
 }
 
 // What looks at the arguments of a node that may end the process, and at which;
@@ -173,12 +174,11 @@ Guarded GuardedOf(torch::jit::Block* block) {
 }
 
 bool HasEmpty(const ValueList& arguments) {
-  for (const c10::IValue& value : arguments.values()) {
-    for (const at::Tensor& tensor : TensorLeaves(value)) {
-      if (tensor.defined() && tensor.numel() == 0) return true;
-    }
-  }
-  return false;
+  const std::vector<at::Tensor> tensors = TensorLeaves(arguments);
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [](const at::Tensor& tensor) {
+                       return tensor.defined() && tensor.numel() == 0;
+                     });
 }
 
 }  // namespace

@@ -37,13 +37,15 @@ at::Tensor RoundedToTf32(const at::Tensor& x) {
 }
 
 void Register() {
-  static const torch::jit::RegisterOperators registered({torch::jit::Operator(
-      absl::StrCat(kRound, "(Tensor x) -> Tensor"),
-      [](torch::jit::Stack& stack) {
-        const at::Tensor x = stack.back().toTensor();
-        stack.back() = RoundedToTf32(x);
-      },
-      c10::AliasAnalysisKind::CONSERVATIVE)});
+  static const auto* const registered =
+      new torch::jit::RegisterOperators({torch::jit::Operator(
+          absl::StrCat(kRound, "(Tensor x) -> Tensor"),
+          [](torch::jit::Stack& stack) {
+            const at::Tensor x = stack.back().toTensor();
+            stack.back() = RoundedToTf32(x);
+          },
+          c10::AliasAnalysisKind::CONSERVATIVE)});
+  (void)registered;
 }
 
 // The positions of the operands that are multiplied.

@@ -15,6 +15,7 @@
 #define AITUNE_FRONTEND_CHECKPOINT_WEIGHT_CODES_H_
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"

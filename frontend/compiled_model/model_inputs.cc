@@ -173,10 +173,7 @@ absl::Status CheckSampleSizes(absl::Span<const InputSpec> specs,
                           AssignSymbols(specs));
   std::vector<const InputSpec*> asked;
   for (const InputSpec& spec : specs) CollectTensors(spec, asked);
-  std::vector<at::Tensor> given;
-  for (const c10::IValue& value : samples.values())
-    for (const at::Tensor& tensor : TensorLeaves(value))
-      given.push_back(tensor);
+  const std::vector<at::Tensor> given = TensorLeaves(samples);
   // By symbol: the size of its first axis.
   std::map<int, int64_t> known;
   for (size_t i = 0; i < asked.size() && i < given.size(); ++i) {
@@ -304,11 +301,7 @@ absl::StatusOr<ValueList> TypicalArguments(const ModelInputs& inputs,
 absl::StatusOr<std::vector<int64_t>> SymbolSizes(
     absl::Span<const InputSpec> specs, const ValueList& arguments) {
   AITUNE_ASSIGN_OR_RETURN(SymbolAssignment assignment, AssignSymbols(specs));
-  std::vector<at::Tensor> tensors;
-  for (const c10::IValue& value : arguments.values()) {
-    for (const at::Tensor& tensor : TensorLeaves(value))
-      tensors.push_back(tensor);
-  }
+  const std::vector<at::Tensor> tensors = TensorLeaves(arguments);
   std::vector<int64_t> sizes;
   for (const SymbolSpec& symbol : assignment.symbols) {
     const auto input = static_cast<size_t>(symbol.input);

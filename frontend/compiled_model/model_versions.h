@@ -8,6 +8,7 @@
 #ifndef AITUNE_FRONTEND_COMPILED_MODEL_MODEL_VERSIONS_H_
 #define AITUNE_FRONTEND_COMPILED_MODEL_MODEL_VERSIONS_H_
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>

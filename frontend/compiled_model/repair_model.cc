@@ -89,8 +89,7 @@ absl::StatusOr<std::set<std::string>> CompiledModel::LayersTooMany(
 
 absl::StatusOr<bool> CompiledModel::Repair(const ValueList& arguments,
                                            const BuildProgress& progress) {
-  const ValueList there =
-      device_.is_gpu() ? ToDevice(arguments, device_) : arguments;
+  const ValueList there = ToDevice(arguments, device_);
   if (!Fits(there)) {
     if (others_ != nullptr) return others_->Repair(arguments, there, progress);
     return absl::InvalidArgumentError(

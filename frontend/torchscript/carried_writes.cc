@@ -5,6 +5,7 @@
 #include <torch/csrc/jit/runtime/custom_operator.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <unordered_set>
 #include <vector>
 
@@ -55,11 +56,11 @@ bool IsMutable(const c10::Type& type) {
 }
 
 // Appends what operators in the block, at any depth, write to.
-void CollectWritten(const Block& block, std::vector<Value*>& written) {
-  for (const Node* node : block.nodes()) {
+void CollectWritten(Block& block, std::vector<Value*>& written) {
+  for (Node* node : block.nodes()) {
     for (const size_t i : WrittenArguments(*node))
-      written.push_back(const_cast<Value*>(node->inputs()[i]));
-    for (const Block* inner : node->blocks()) CollectWritten(*inner, written);
+      written.push_back(node->inputs()[i]);
+    for (Block* inner : node->blocks()) CollectWritten(*inner, written);
   }
 }
 

@@ -105,14 +105,14 @@ absl::Status GpuState::WaitOn(CUstream stream) const {
       "waiting for the last call that used the model's state");
 }
 
-void GpuState::Note(CUstream stream) {
+void GpuState::RecordUse(CUstream stream) {
   if (gpu_ == nullptr) return;
   // Were it not recorded, another stream would not wait: wait now.
   if (!last_.Record(stream).ok()) gpu_->driver().cuStreamSynchronize(stream);
   last_stream_ = stream;
 }
 
-CUstream GpuState::ThisThreads() const {
+CUstream GpuState::CurrentStreamOrNull() const {
   return gpu_ == nullptr ? nullptr
                          : static_cast<CUstream>(CurrentStream(device_));
 }
@@ -136,15 +136,15 @@ absl::Status GpuState::Take(CUstream stream) {
 
 absl::Status GpuState::TakeFromModel() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const CUstream stream = ThisThreads();
+  const CUstream stream = CurrentStreamOrNull();
   AITUNE_RETURN_IF_ERROR(Take(stream));
-  Note(stream);
+  RecordUse(stream);
   return absl::OkStatus();
 }
 
 absl::Status GpuState::GiveToModel() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  AITUNE_RETURN_IF_ERROR(WaitOn(ThisThreads()));
+  AITUNE_RETURN_IF_ERROR(WaitOn(CurrentStreamOrNull()));
   AITUNE_RETURN_IF_ERROR(Copy(&Tensor::there, &Tensor::own));
   for (Program& program : programs_) {
     AddRestore(*program.module);
@@ -180,7 +180,7 @@ absl::Status GpuState::Enter(CUstream stream) {
 }
 
 void GpuState::Leave(CUstream stream) {
-  if (!IsRecorded(stream)) Note(stream);
+  if (!IsRecorded(stream)) RecordUse(stream);
   mutex_.unlock();
 }
 

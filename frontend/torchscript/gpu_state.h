@@ -37,7 +37,7 @@ class GpuState : public cuda::RunGate {
                                                       const Device& device);
 
   // The copy of the model's tensor `own`; null for a tensor that it has none
-  // of.
+  // of. The pointer is valid as long as this.
   const at::Tensor* Find(const at::Tensor& own) const;
 
   // Gives the copies what the model's tensors have, and the reverse. Both wait
@@ -69,11 +69,12 @@ class GpuState : public cuda::RunGate {
   absl::Status Take(CUstream stream);
   // Copies all tensors, on LibTorch's current stream.
   absl::Status Copy(at::Tensor Tensor::* from, at::Tensor Tensor::* to) const;
-  CUstream ThisThreads() const;
+  // LibTorch's current stream in this thread; null on the CPU.
+  CUstream CurrentStreamOrNull() const;
   bool IsRecorded(CUstream stream) const;
   // Has `stream` wait for the last run, and later runs for what it has now.
   absl::Status WaitOn(CUstream stream) const;
-  void Note(CUstream stream);
+  void RecordUse(CUstream stream);
 
   const std::vector<Tensor> tensors_;
   const Device device_;

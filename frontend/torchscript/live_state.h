@@ -21,9 +21,9 @@ class LiveState {
  public:
   // Of a module whose calls change `writes`. kUnimplemented, with the reason,
   // if they may change something else than whole tensors on the CPU that are
-  // dense, of a dtype that traces have, and in memory of their own; without one
-  // if they change nothing.
-  // May throw LibTorch's exceptions.
+  // dense, of a dtype that traces have, and in memory of their own;
+  // kUnimplemented without a reason if they change nothing. May throw
+  // LibTorch's exceptions.
   static absl::StatusOr<LiveState> Of(const torch::jit::Module& module,
                                       const StateWrites& writes);
 

@@ -35,7 +35,6 @@ class SizeFitter {
   // A fitter of the same region for values at other points of it.
   SizeFitter WithProbes(std::vector<SizePoint> probes) const;
 
-  int probe_count() const { return static_cast<int>(probes_.size()); }
   const std::vector<std::vector<int64_t>>& probes() const { return probes_; }
 
   // The expression whose value at probe i is values[i]. Not set when no

@@ -24,7 +24,7 @@ const SizeExpression s0 = SizeExpression::Symbol(0),
 
 TEST(SizeFit, StaticModelsHaveOneProbe) {
   const SizeFitter fitter = MakeFitter({});
-  EXPECT_EQ(fitter.probe_count(), 1);
+  EXPECT_EQ(fitter.probes().size(), 1);
   EXPECT_EQ(fitter.Fit(std::vector<int64_t>{7}), SizeExpression(7));
 }
 
@@ -68,7 +68,8 @@ TEST(SizeFit, RecoversFormulas) {
 TEST(SizeFit, RefusesWhatHasNoFormula) {
   const SizeFitter fitter = MakeFitter({{2, 100}});
   std::vector<int64_t> values;
-  for (int i = 0; i < fitter.probe_count(); ++i)
+  const auto probes = static_cast<int64_t>(fitter.probes().size());
+  for (int64_t i = 0; i < probes; ++i)
     values.push_back(i % 2 == 0 ? 3 : 11 * i);
   EXPECT_EQ(fitter.Fit(values), std::nullopt);
   EXPECT_EQ(fitter.DependsOn(values), std::vector<int>{0});

@@ -66,6 +66,14 @@ INSTANTIATE_TEST_SUITE_P(
              0},
         Case{"  y = x + 1\n  y[x > 0] = (x * 2)[x > 0]\n  return y * 2",
              "its size depends on data", 2},
+        // What is written has a size that depends on data, as the rows of a
+        // mixture's expert; the tensor that it is written to has not.
+        Case{"  y = x + 1\n  i = x[:, 0].nonzero().flatten()\n"
+             "  y.index_add_(0, i, (x * 2)[i])\n  return y * 2",
+             "it writes a value that depends on data", 4},
+        Case{"  y = x + 1\n  i = x[:2, 0].nonzero().flatten()\n"
+             "  y[1:3].index_copy_(0, i, x[i])\n  return y * 2",
+             "it writes a value that depends on data", 4},
         Case{"  y = x.nonzero()\n  return y.dtype == torch.ones([1]).dtype, "
              "y.dim()",
              "return", 0}));

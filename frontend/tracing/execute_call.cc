@@ -2,7 +2,6 @@
 #include <ATen/Functions.h>
 
 #include <algorithm>
-#include <functional>
 #include <unordered_set>
 #include <utility>
 
@@ -11,7 +10,6 @@
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/operator_traits.h"
 #include "frontend/tracing/probe_run.h"
-#include "frontend/values/pytree.h"
 #include "frontend/values/torch_util.h"
 
 namespace aitune::frontend {

@@ -196,8 +196,11 @@ absl::StatusOr<Interpreter::Results> Interpreter::InvokeInPlace(
   // The functional form as a call of its own.
   Invocation functional;
   functional.result_count = 1;
+  const bool unknown =
+      std::any_of(call.arguments.begin(), call.arguments.end(),
+                  [](const ProbedRef& a) { return HasOpaque(*a); });
   const std::optional<c10::OperatorHandle> handle =
-      random ? std::nullopt : FindFunctional(schema);
+      random || unknown ? std::nullopt : FindFunctional(schema);
   ProbedRef value;
   if (handle) {
     functional.schema = &handle->schema();
@@ -219,16 +222,18 @@ absl::StatusOr<Interpreter::Results> Interpreter::InvokeInPlace(
     value->type = target->type;
     value->has_type = true;
     value->id = builder_.AddTensor(value->type);
-    absl::StatusOr<std::vector<c10::IValue>> probes = RunOnCopy(
-        call, written[0], value->id,
-        random ? "it draws random numbers" : "it has no functional form");
+    absl::StatusOr<std::vector<c10::IValue>> probes =
+        RunOnCopy(call, written[0], value->id,
+                  random    ? "it draws random numbers"
+                  : unknown ? "it writes a value that depends on data"
+                            : "it has no functional form");
     if (!probes.ok()) return probes.status();
     value->probes = *std::move(probes);
     functionalizer_.OwnStorage(value, /*tainted=*/true, /*constant=*/false, "");
   }
   if (!value->IsTensor() || !value->has_type) {
     return absl::UnimplementedError(
-        absl::StrCat(name, " writes a value that depends on data"));
+        absl::StrCat(name, " gives a value of unknown type"));
   }
   absl::StatusOr<ValueId> id = functionalizer_.Read(*value);
   if (!id.ok()) return id.status();

@@ -173,10 +173,12 @@ class Interpreter {
   void EnterSite(torch::jit::Node* node);
   absl::Status Located(const absl::Status& status) const;
 
-  // container_node.cc: nodes without an operator, and operators on containers.
-  // Nothing when the node is not one of them.
+  // container_node.cc: nodes without an operator. Nothing when the node is not
+  // one of them.
   absl::StatusOr<std::optional<Results>> RunContainerNode(
       torch::jit::Node* node);
+
+  // container_operator.cc: operators on containers, likewise.
   absl::StatusOr<std::optional<Results>> RunContainerOperator(
       torch::jit::Node* node, const std::vector<ProbedRef>& arguments);
 
@@ -185,13 +187,15 @@ class Interpreter {
 
   // operator_call.cc: operators with a schema.
   absl::StatusOr<Results> Invoke(const Invocation& call);
-  absl::StatusOr<std::vector<std::vector<c10::IValue>>> Execute(
-      const Invocation& call);
   absl::StatusOr<Results> EmitSlices(const Invocation& call);
   // Limits the bounds of a slice to 0 and the size of its axis. Returns the
   // axis and its new size; not set when they depend on data.
   absl::StatusOr<std::optional<std::pair<int64_t, SizeExpression>>> ClampSlice(
       Invocation& call);
+
+  // execute_call.cc
+  absl::StatusOr<std::vector<std::vector<c10::IValue>>> Execute(
+      const Invocation& call);
 
   // strided_view.cc
   // Whether what a call on a tensor gives depends on where its elements lie.
@@ -317,6 +321,12 @@ class Interpreter {
   // Runs an operator of a tensor's elements and numbers, one of which is such a
   // number; not set for other calls. The others are parts of it.
   absl::StatusOr<std::optional<Results>> InvokeOnNumber(const Invocation& call);
+  // Whether one of the arguments at `places` is such a number and the others
+  // are the same at all sizes.
+  bool HasNumberOfSizes(const Invocation& call,
+                        const std::vector<size_t>& places, bool takes_integers);
+  // A number, in float64, as the operand of an operator that takes tensors.
+  absl::StatusOr<ProbedRef> NumberOperand(const ProbedRef& number);
   absl::StatusOr<std::optional<Results>> InvokeOnAlpha(const Invocation& call);
   absl::StatusOr<std::optional<Results>> FillWithNumber(const Invocation& call);
   // A call of LibTorch's operator, which has one result.
@@ -371,6 +381,30 @@ class Interpreter {
     int64_t elements = 0;  // number of elements of all arguments
     std::vector<std::vector<int64_t>> sizes;  // of each tensor of the results
   };
+  SizeFunctionRef ShapeOf(const ProbedRef& value) const;
+  // The query of a call, without `contents`; not set when the sizes of an
+  // argument are not known.
+  std::optional<ShapeQuery> MakeShapeQuery(const Invocation& call) const;
+  // Names the operator and the sizes of its arguments, by the addresses of
+  // functions that must be kept as long as the name.
+  static std::string NameOf(const ShapeQuery& query);
+  void AddContents(const Invocation& call, ShapeQuery& query) const;
+  ShapesAt FindShapes(const ShapeQuery& query, absl::Span<const int64_t> point);
+  // kInvalidArgument if the call raises at the anchor, which need not be a
+  // probe, whatever elements its tensors have.
+  absl::Status ErrorAtAnchor(const ShapeQuery& query) const;
+  // Compares with `expected`, the sizes of each tensor of the results.
+  absl::Status CheckSizes(
+      const Invocation& call,
+      const std::vector<std::vector<SizeExpression>>& expected);
+  // Restricts the region to sizes for which a call returns as many tensors as
+  // at the anchor.
+  absl::Status SettlePartCount(const Invocation& call);
+  // For a call that raised `error` at a probe: removes the sizes for which it
+  // raises, if it does not raise at the anchor; otherwise returns `error`.
+  absl::Status RestrictToWorking(const Invocation& call,
+                                 const absl::Status& error);
+
   // known_shapes.cc
   // The sizes of a call's results at some points of the region, and what is
   // needed to find them at others.
@@ -397,29 +431,6 @@ class Interpreter {
                                        size_t axis,
                                        absl::Span<const int64_t> at_probes,
                                        const ResultTraits& traits);
-  SizeFunctionRef ShapeOf(const ProbedRef& value) const;
-  // The query of a call, without `contents`; not set when the sizes of an
-  // argument are not known.
-  std::optional<ShapeQuery> MakeShapeQuery(const Invocation& call) const;
-  // Names the operator and the sizes of its arguments, by the addresses of
-  // functions that must be kept as long as the name.
-  static std::string NameOf(const ShapeQuery& query);
-  void AddContents(const Invocation& call, ShapeQuery& query) const;
-  ShapesAt FindShapes(const ShapeQuery& query, absl::Span<const int64_t> point);
-  // kInvalidArgument if the call raises at the anchor, which need not be a
-  // probe, whatever elements its tensors have.
-  absl::Status ErrorAtAnchor(const ShapeQuery& query) const;
-  // Compares with `expected`, the sizes of each tensor of the results.
-  absl::Status CheckSizes(
-      const Invocation& call,
-      const std::vector<std::vector<SizeExpression>>& expected);
-  // Restricts the region to sizes for which a call returns as many tensors as
-  // at the anchor.
-  absl::Status SettlePartCount(const Invocation& call);
-  // For a call that raised `error` at a probe: removes the sizes for which it
-  // raises, if it does not raise at the anchor; otherwise returns `error`.
-  absl::Status RestrictToWorking(const Invocation& call,
-                                 const absl::Status& error);
 
   std::shared_ptr<torch::jit::Graph> graph_;
   const SizeFitter& fitter_;
@@ -433,7 +444,7 @@ class Interpreter {
   // addresses, which are those functions' as long as the functions are kept.
   std::unordered_map<std::string, std::pair<SizeFunctionRef, ProbedRef>>
       numbers_;
-  // By the calls as CheckSizes names them.
+  // By the calls' queries, as NameOf names them.
   std::unordered_map<std::string, KnownShapes> known_shapes_;
   // The calls that CheckSizes has looked at, each with the functions that its
   // text names by their addresses.

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "frontend/tracing/interpreter.h"
+#include "frontend/tracing/operator_traits.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
@@ -81,6 +82,28 @@ bool IsNarrow(at::ScalarType type) {
   return type == at::kHalf || type == at::kBFloat16;
 }
 
+// The dtype in which `known` computes on `elements` and tensors in place of
+// numbers; not set where it cannot.
+std::optional<at::ScalarType> ComputedIn(const NumberOperator& known,
+                                         const c10::FunctionSchema& schema,
+                                         const ProbedValue& elements) {
+  using Dtype = NumberOperator::Dtype;
+  if (!elements.IsTensor() || !elements.has_type) return std::nullopt;
+  // Which eager refuses.
+  if (elements.type.dtype == DataType::kBool && schema.name() == "aten::sub")
+    return std::nullopt;
+  if (!elements.tensor().is_floating_point()) {
+    if (known.dtype == Dtype::kOwnFloat || known.dtype == Dtype::kFullFloat)
+      return std::nullopt;
+    // Integers and a number make the default dtype.
+    return c10::typeMetaToScalarType(c10::get_default_dtype());
+  }
+  const at::ScalarType type = ToScalarType(elements.type.dtype);
+  if (!IsNarrow(type)) return type;
+  if (known.dtype == Dtype::kFullFloat) return std::nullopt;
+  return known.dtype == Dtype::kWide ? at::kFloat : type;
+}
+
 // The place of the number that becomes the elements of a new tensor.
 std::optional<size_t> FilledBy(const c10::FunctionSchema& schema) {
   static const auto* const places = new std::map<std::string, size_t>{
@@ -94,7 +117,27 @@ std::optional<size_t> FilledBy(const c10::FunctionSchema& schema) {
   return found->second;
 }
 
-// The value of `function` where symbol symbols[i] has the size stack[i].
+// The dtype of the new tensor, which is filled with a float; not set where it
+// is not known before the call.
+std::optional<at::ScalarType> FilledDtype(
+    const c10::FunctionSchema& schema,
+    const std::vector<ProbedRef>& arguments) {
+  const std::optional<size_t> place = FindArgument(schema, "dtype");
+  if (!place || *place >= arguments.size()) return std::nullopt;
+  const ProbedValue& dtype = *arguments[*place];
+  if (dtype.kind != Kind::kPlain || !dtype.uniform) return std::nullopt;
+  if (dtype.probes[0].isInt())
+    return static_cast<at::ScalarType>(dtype.probes[0].toInt());
+  if (!dtype.probes[0].isNone()) return std::nullopt;
+  if (schema.name() != "aten::full_like" && schema.name() != "aten::new_full")
+    return c10::typeMetaToScalarType(c10::get_default_dtype());
+  const ProbedValue& like = *arguments[0];
+  if (!like.IsTensor() || !like.has_type) return std::nullopt;
+  return ToScalarType(like.type.dtype);
+}
+
+// The value of `function` where symbol symbols[i] has the size stack[i]. The
+// symbols are ascending, and there are some.
 double ValueOf(const SizeFunctionRef& function, const std::vector<int>& symbols,
                const std::vector<c10::IValue>& stack) {
   std::vector<int64_t> point(static_cast<size_t>(symbols.back()) + 1, 0);
@@ -194,73 +237,68 @@ absl::StatusOr<ProbedRef> Interpreter::Converted(const ProbedRef& tensor,
   return converted.at(0);
 }
 
+bool Interpreter::HasNumberOfSizes(const Invocation& call,
+                                   const std::vector<size_t>& places,
+                                   bool takes_integers) {
+  bool any = false;
+  for (const size_t place : places) {
+    const ProbedRef& number = call.arguments.at(place);
+    if (number->kind != Kind::kPlain) return false;
+    if (NumberOfSizes(number, takes_integers) != nullptr)
+      any = true;
+    else if (!IsUniform(*number))
+      return false;
+  }
+  return any;
+}
+
+absl::StatusOr<ProbedRef> Interpreter::NumberOperand(const ProbedRef& number) {
+  if (const SizeFunctionRef function =
+          NumberOfSizes(number, /*takes_integers=*/true))
+    return NumberAsTensor(number, function);
+  AITUNE_ASSIGN_OR_RETURN(
+      const Results constant,
+      InvokeOperator("aten::scalar_tensor", "",
+                     {number, Everywhere(static_cast<int64_t>(at::kDouble)),
+                      Everywhere(c10::IValue()), Everywhere(c10::IValue()),
+                      Everywhere(c10::IValue())}));
+  return constant.at(0);
+}
+
 absl::StatusOr<std::optional<Interpreter::Results>> Interpreter::InvokeOnNumber(
     const Invocation& call) {
   using Optional = std::optional<Results>;
-  using Dtype = NumberOperator::Dtype;
   if (FilledBy(*call.schema)) return FillWithNumber(call);
   const NumberOperator* const known = FindOperator(*call.schema);
   if (known == nullptr) return InvokeOnAlpha(call);
   const ProbedRef& elements = call.arguments.at(known->elements);
-  if (!elements->IsTensor() || !elements->has_type ||
-      // Which eager refuses.
-      (elements->type.dtype == DataType::kBool &&
-       call.schema->name() == "aten::sub"))
-    return Optional();
-  const at::ScalarType type = ToScalarType(elements->type.dtype);
+  const std::optional<at::ScalarType> computed =
+      ComputedIn(*known, *call.schema, *elements);
+  if (!computed) return Optional();
   const bool is_integral = !elements->tensor().is_floating_point();
-  if (is_integral &&
-      (known->dtype == Dtype::kOwnFloat || known->dtype == Dtype::kFullFloat))
+  if (!HasNumberOfSizes(call, known->numbers, /*takes_integers=*/!is_integral))
     return Optional();
-  if (known->dtype == Dtype::kFullFloat && IsNarrow(type)) return Optional();
 
-  bool any = false;
-  for (const size_t place : known->numbers) {
-    const ProbedRef& number = call.arguments.at(place);
-    if (number->kind != Kind::kPlain) return Optional();
-    if (NumberOfSizes(number, /*takes_integers=*/!is_integral) != nullptr)
-      any = true;
-    else if (!IsUniform(*number))
-      return Optional();
-  }
-  if (!any) return Optional();
-
-  // Integers and a number make the default dtype.
-  const at::ScalarType computed =
-      is_integral ? c10::typeMetaToScalarType(c10::get_default_dtype())
-      : known->dtype == Dtype::kWide && IsNarrow(type) ? at::kFloat
-                                                       : type;
+  const at::ScalarType type = ToScalarType(elements->type.dtype);
   std::vector<ProbedRef> arguments = call.arguments;
-  if (computed != type) {
+  if (*computed != type) {
     AITUNE_ASSIGN_OR_RETURN(arguments[known->elements],
-                            Converted(elements, computed));
+                            Converted(elements, *computed));
   }
+  // Beside a tensor without axes it would decide the dtype.
+  const bool decides = elements->type.sizes.empty() && *computed != at::kDouble;
   for (const size_t place : known->numbers) {
     ProbedRef& number = arguments[place];
     if (number->probes[0].isNone()) continue;
-    if (const SizeFunctionRef function =
-            NumberOfSizes(number, /*takes_integers=*/true)) {
-      number = NumberAsTensor(number, function);
-    } else {
-      AITUNE_ASSIGN_OR_RETURN(
-          const Results constant,
-          InvokeOperator("aten::scalar_tensor", "",
-                         {number, Everywhere(static_cast<int64_t>(at::kDouble)),
-                          Everywhere(c10::IValue()), Everywhere(c10::IValue()),
-                          Everywhere(c10::IValue())}));
-      number = constant.at(0);
-    }
-    // Beside a tensor without axes it would decide the dtype.
-    const bool decides =
-        elements->type.sizes.empty() && computed != at::kDouble;
-    if (decides || known->dtype != Dtype::kWide) {
-      AITUNE_ASSIGN_OR_RETURN(number, Converted(number, computed));
+    AITUNE_ASSIGN_OR_RETURN(number, NumberOperand(number));
+    if (decides || known->dtype != NumberOperator::Dtype::kWide) {
+      AITUNE_ASSIGN_OR_RETURN(number, Converted(number, *computed));
     }
   }
   AITUNE_ASSIGN_OR_RETURN(
       Results results,
       InvokeOperator(known->name, known->with_tensors, std::move(arguments)));
-  if (computed != type && !is_integral) {
+  if (*computed != type && !is_integral) {
     AITUNE_ASSIGN_OR_RETURN(results[0], Converted(results.at(0), type));
   }
   return Optional(std::move(results));
@@ -273,6 +311,10 @@ absl::StatusOr<std::optional<Interpreter::Results>> Interpreter::FillWithNumber(
   const SizeFunctionRef function =
       NumberOfSizes(call.arguments.at(place), /*takes_integers=*/false);
   if (function == nullptr) return std::optional<Results>();
+  const std::optional<at::ScalarType> dtype =
+      FilledDtype(*call.schema, call.arguments);
+  if (dtype && at::isIntegralType(*dtype, /*includeBool=*/true))
+    return std::optional<Results>();
   Invocation ones = call;
   ones.arguments[place] = Everywhere(1.0);
   AITUNE_ASSIGN_OR_RETURN(const Results filled, Invoke(ones));

@@ -10,7 +10,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/operator_traits.h"
 #include "frontend/tracing/probe_run.h"

@@ -26,7 +26,7 @@ using Kind = ProbedValue::Kind;
 constexpr char kModels[] = "the model's own tensor";
 constexpr char kCallers[] = "an input";
 
-std::string IsState(const TracedStorage& storage) {
+std::string StateReason(const TracedStorage& storage) {
   return absl::StrCat("it is ", storage.state_name, ", which calls write");
 }
 
@@ -104,7 +104,7 @@ void Interpreter::ShareInput(TracedStorage& storage, ValueId id,
 void Interpreter::AddState(TracedStorage& storage, const std::string& name,
                            RecordedProgram program,
                            std::vector<ArgumentTemplate> recipes) {
-  const std::string reason = IsState(storage);
+  const std::string reason = StateReason(storage);
   ResultTemplate result;
   result.value = builder_.AddOpaque(reason);
   builder_.AddRegion(name, std::move(program), std::move(recipes), {result},
@@ -141,7 +141,7 @@ void Interpreter::AddGather(const Invocation& call,
   parts.push_back({0, RecordedViews(call.arguments[0]->views, recipes)});
   const size_t kept = results.size();
   ResultTemplate& state = results.emplace_back();
-  state.value = builder_.AddOpaque(IsState(storage));
+  state.value = builder_.AddOpaque(StateReason(storage));
   const ValueId after = state.value;
   builder_.AddRegion(
       call.schema->name(),
@@ -187,7 +187,7 @@ absl::StatusOr<Interpreter::Results> Interpreter::WriteState(
     recipes.push_back(ArgumentTemplate::Value(value));
   AITUNE_RETURN_IF_ERROR(Execute(call).status());
   ResultTemplate result;
-  result.value = builder_.AddOpaque(IsState(storage));
+  result.value = builder_.AddOpaque(StateReason(storage));
   builder_.AddRegion(
       call.schema->name(),
       {OnParts(call.run, std::move(parts), call.arguments.size(), /*kept=*/0)},

@@ -74,10 +74,10 @@ ValueList ToDeviceTogether(const ValueList& values, const Device& device) {
            tensor.numel() > 0;
   };
   std::vector<Extent> extents;
-  values.MapTensors([&](const at::Tensor& tensor) {
-    if (may_share(tensor)) extents.push_back(ExtentOf(tensor));
-    return tensor;
-  });
+  for (const at::Tensor& tensor : TensorLeaves(values)) {
+    if (tensor.defined() && may_share(tensor))
+      extents.push_back(ExtentOf(tensor));
+  }
   std::sort(extents.begin(), extents.end(),
             [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
   std::vector<Shared> memories;
@@ -114,16 +114,9 @@ ValueList ToDeviceTogether(const ValueList& values, const Device& device) {
 }
 
 void CopyChangesBack(const ValueList& there, const ValueList& here) {
-  const auto tensors = [](const ValueList& values) {
-    std::vector<at::Tensor> all;
-    for (const c10::IValue& value : values.values()) {
-      for (const at::Tensor& tensor : TensorLeaves(value))
-        all.push_back(tensor);
-    }
-    return all;
-  };
   const c10::InferenceMode inference;
-  const std::vector<at::Tensor> changed = tensors(there), mine = tensors(here);
+  const std::vector<at::Tensor> changed = TensorLeaves(there),
+                                mine = TensorLeaves(here);
   for (size_t i = 0; i < mine.size(); ++i) {
     if (!mine[i].defined() || mine[i].layout() != at::kStrided ||
         !mine[i].is_cpu() || changed.at(i).is_cpu())

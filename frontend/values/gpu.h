@@ -20,14 +20,16 @@ namespace aitune::frontend {
 // is missing.
 absl::Status StartLibTorchCuda(const Device& gpu);
 
-// The same values with every tensor on `device`, or on the CPU. May throw
-// LibTorch's exceptions.
+// The same values with every tensor on `device`, or on the CPU. Tensors that
+// are there already are not copied. May throw LibTorch's exceptions.
 ValueList ToDevice(const ValueList& values, const Device& device);
 ValueList ToCpu(const ValueList& values);
 c10::IValue ToCpu(const c10::IValue& value);
 
 // As ToDevice, for a program that writes to its arguments: tensors on the CPU
-// that share memory have copies that share it likewise.
+// that share memory have copies that share it likewise. A tensor whose offset
+// in the shared memory is no multiple of its element size has a copy of its
+// own.
 ValueList ToDeviceTogether(const ValueList& values, const Device& device);
 
 // Gives tensors of `here`, on the CPU, the elements of those of `there`, which

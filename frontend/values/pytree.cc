@@ -6,8 +6,10 @@
 #include <ATen/core/ivalue.h>
 
 #include <sstream>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/values/value_list.h"
 
 namespace aitune::frontend {
 namespace {
@@ -51,6 +53,15 @@ std::vector<at::Tensor> TensorLeaves(const c10::IValue& value) {
   std::vector<at::Tensor> tensors;
   for (const Leaf& leaf : Leaves(value)) {
     if (leaf.value->isTensor()) tensors.push_back(leaf.value->toTensor());
+  }
+  return tensors;
+}
+
+std::vector<at::Tensor> TensorLeaves(const ValueList& values) {
+  std::vector<at::Tensor> tensors;
+  for (const c10::IValue& value : values.values()) {
+    for (at::Tensor& tensor : TensorLeaves(value))
+      tensors.push_back(std::move(tensor));
   }
   return tensors;
 }

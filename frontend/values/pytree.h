@@ -16,6 +16,8 @@ struct IValue;
 
 namespace aitune::frontend {
 
+class ValueList;
+
 struct Leaf {
   // How Python would index it, such as "[0]['mask']"; "" for the value itself.
   std::string path;
@@ -26,8 +28,9 @@ struct Leaf {
 // and objects. Dicts are walked in insertion order.
 std::vector<Leaf> Leaves(const c10::IValue& value);
 
-// The tensors among the leaves.
+// The tensors among the leaves; of a list, those of all its values in order.
 std::vector<at::Tensor> TensorLeaves(const c10::IValue& value);
+std::vector<at::Tensor> TensorLeaves(const ValueList& values);
 
 // A copy of `value` with each leaf replaced by `map(leaf)`, in the order of
 // Leaves. Named tuples keep their names.

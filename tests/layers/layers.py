@@ -40,6 +40,8 @@ FORBIDDEN_PATHS = [
      "the compiler is below the frontend"),
     (r"//quant[/:]", r"//frontend[/:]",
      "rewrites are below the frontend"),
+    (r"//quant[/:]", r"//compiler/(driver|candidates|tune|measure)[/:]",
+     "rewrites are passes that the driver runs"),
     (r"//compiler/codegen/cpu[/:]", r"//compiler/codegen/gpu[/:]",
      "devices do not see each other"),
     (r"//compiler/codegen/gpu[/:]", r"//compiler/codegen/cpu[/:]",

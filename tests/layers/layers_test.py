@@ -40,6 +40,9 @@ def main(path):
                    "//compiler/candidates:candidates")
     expect_refused(edges, "//compiler/attic:attic", "//compiler/dialect:dialect")
     expect_refused(edges, "//frontend/importer:importer", "@torch//:torch")
+    for room in ["driver", "candidates", "tune", "measure"]:
+        expect_refused(edges, "//quant/transforms:transforms",
+                       "//compiler/%s:%s" % (room, room))
 
 
 main(sys.argv[1])

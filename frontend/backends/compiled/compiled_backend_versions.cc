@@ -41,8 +41,7 @@ absl::Status CompiledBackend::CompileForTypicalCall() {
 
 absl::Status CompiledBackend::CompileAnew(
     std::vector<InputDescription> wanted) {
-  ValueList leaves = InputsOf(wanted);
-  if (device().is_gpu()) leaves = ToDevice(leaves, device());
+  const ValueList leaves = ToDevice(InputsOf(wanted), device());
   for (InputDescription& input : wanted) {
     if (input.kind == InputKind::kTensor) input.device = device().ToString();
   }

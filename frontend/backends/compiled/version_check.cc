@@ -18,21 +18,16 @@ namespace aitune::frontend {
 namespace {
 
 RunFunction RunOf(const VersionCheck& check, const CompiledModel& version) {
-  return [&check, &version](const ValueList& given) {
-    return [&]() -> absl::StatusOr<c10::IValue> {
-      AITUNE_ASSIGN_OR_RETURN(c10::IValue result,
-                              version.Run(given, check.constants));
-      if (!check.device.is_gpu()) return result;
-      // The copy waits for what the GPU may find.
-      result = ToCpu(result);
-      AITUNE_RETURN_IF_ERROR(version.TakeFailedCheck());
-      return result;
-    }();
+  return [&check,
+          &version](const ValueList& given) -> absl::StatusOr<c10::IValue> {
+    AITUNE_ASSIGN_OR_RETURN(c10::IValue result,
+                            version.Run(given, check.constants));
+    if (!check.device.is_gpu()) return result;
+    // The copy waits for what the GPU may find.
+    result = ToCpu(result);
+    AITUNE_RETURN_IF_ERROR(version.TakeFailedCheck());
+    return result;
   };
-}
-
-ValueList There(const VersionCheck& check, const ValueList& arguments) {
-  return check.device.is_gpu() ? ToDevice(arguments, check.device) : arguments;
 }
 
 // Whether two calls of ours agree with one of eager, without a reference.
@@ -43,9 +38,9 @@ absl::StatusOr<bool> AgreesAtOnce(const VersionCheck& check,
                           check.on_device());
   EagerRuns runs(*model, {std::nullopt, check.device});
   const absl::StatusOr<c10::IValue> eager = runs.Run(arguments, 1);
-  const TwoCalls ours =
-      CallTwice(runs.AsCompared(RunOf(check, version)), {},
-                There(check, arguments), {std::nullopt, check.device});
+  const TwoCalls ours = CallTwice(runs.AsCompared(RunOf(check, version)), {},
+                                  ToDevice(arguments, check.device),
+                                  {std::nullopt, check.device});
   if (!eager.ok())
     return check.unchecked_indices || (!ours.first.ok() && !ours.second.ok());
   if (!ours.first.ok() || !ours.second.ok() || ours.first_changed) return false;

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <ctime>
 
 #include "compiler/codegen/cpu/contraction/MicrokernelBuilder.h"
 #include "compiler/codegen/cpu/llvm/EmitObject.h"
@@ -227,7 +226,6 @@ void TestKernel::compile(const std::string &text, const LowerFunction &lower,
     failure += "does not parse";
     return;
   }
-  const std::clock_t start = std::clock();
   func::FuncOp kernel = *module->getOps<func::FuncOp>().begin();
   type = kernel.getFunctionType();
   std::string name = kernel.getName().str(), reason;
@@ -244,7 +242,6 @@ void TestKernel::compile(const std::string &text, const LowerFunction &lower,
     return;
   }
   FailureOr<std::string> object = emitObject(*module, target);
-  seconds = double(std::clock() - start) / CLOCKS_PER_SEC;
   if (failed(object)) {
     failure += "no object code";
     return;

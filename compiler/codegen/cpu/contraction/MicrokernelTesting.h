@@ -46,8 +46,6 @@ public:
   const std::string &error() const { return failure; }
   /// The ABI function before it is lowered further, as text.
   const std::string &ir() const { return abiText; }
-  /// Of the process's CPU time.
-  double compileSeconds() const { return seconds; }
 
   /// Runs the kernel over all its units, in three ranges, on copies of `inputs`
   /// in the dtypes of the kernel's arguments, constants packed as the kernel
@@ -70,7 +68,6 @@ private:
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::string failure, abiText;
-  double seconds = 0;
   mlir::AffineExpr grid;
   llvm::SmallVector<mlir::ait::PackingAttr> packings;
   mlir::FunctionType type;

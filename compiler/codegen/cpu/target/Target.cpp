@@ -98,8 +98,4 @@ int64_t Target::lanes(Type elementType) const {
   return vectorBits / std::max<int64_t>(bits, 8);
 }
 
-bool Target::hasMaskedAccess(int64_t bits) const {
-  return hasAvx512 || (hasAvx2 && (bits == 32 || bits == 64));
-}
-
 } // namespace aitune

@@ -51,10 +51,6 @@ struct Target {
   /// The number of elements of `elementType` in a vector register; i1 counts as
   /// i8.
   int64_t lanes(mlir::Type elementType) const;
-
-  /// Whether a masked load or store of elements of `bits` bits is one
-  /// instruction; otherwise tails of loops are scalar.
-  bool hasMaskedAccess(int64_t bits) const;
 };
 
 } // namespace aitune

@@ -238,8 +238,9 @@ std::string AttentionShape::description() const {
       splits > 1 ? llvm::formatv(", keys in {0} blocks", splits).str() : "";
   switch (algorithm) {
   case Algorithm::kMma:
-    return llvm::formatv("attention mma, {0} queries, {1} groups of keys{2}",
-                         queries(), keyWarps, shared);
+    return llvm::formatv("attention mma, {0} queries, {1} {2} of keys{3}",
+                         queries(), keyWarps,
+                         keyWarps == 1 ? "group" : "groups", shared);
   case Algorithm::kWgmma:
     return llvm::formatv("attention wgmma, {0} queries, {1} keys, {2} resident",
                          queries(), keys, resident);

@@ -53,7 +53,7 @@ struct AttentionShape {
   int64_t sharedBytes(const AttentionProblem &problem) const;
   /// Of wgmma: whether a thread's registers also hold its queries.
   bool keepsQueries(const AttentionProblem &problem) const;
-  /// A text for people, such as "attention mma, 64 queries, 1 groups of keys".
+  /// A text for people, such as "attention mma, 64 queries, 1 group of keys".
   std::string description() const;
   /// The ait.config that asks for this shape.
   mlir::DictionaryAttr config(mlir::MLIRContext *context) const;

@@ -12,7 +12,6 @@
 #include "compiler/dialect/KernelAttributes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 

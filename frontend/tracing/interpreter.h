@@ -182,8 +182,30 @@ class Interpreter {
   absl::StatusOr<std::optional<Results>> RunContainerOperator(
       torch::jit::Node* node, const std::vector<ProbedRef>& arguments);
 
-  // region_node.cc: runs a node whole in LibTorch, in the trace too.
+  // region_node.cc: runs a node whole in LibTorch, in the trace too. The others
+  // are parts of RunAsRegion, in their order.
   absl::Status RunAsRegion(torch::jit::Node* node, const std::string& reason);
+  struct NodeRegion;
+  struct RegionWays;
+  // kUnimplemented for what no region can do, such as setting an attribute.
+  absl::Status CheckRegion(const NodeRegion& region);
+  // Fills in `contents`, `written` and `lists`, and prepares the writes.
+  absl::Status FindRegionInputs(NodeRegion& region);
+  absl::Status MakeRegionProgram(NodeRegion& region) const;
+  absl::StatusOr<ProbedRef> RegionResult(const NodeRegion& region,
+                                         const RegionWays& ways, size_t output,
+                                         ResultTemplate* recipe);
+
+  // region_ways.cc: what such a region gives as its data decides, and with each
+  // other decision that data could make.
+  absl::StatusOr<RegionWays> RunAllWays(const NodeRegion& region);
+  // One way, given the values of `free` and of the controls: what the program
+  // gives is in `stack`, and what is seen of it added to `ways`.
+  absl::Status TryRegion(const NodeRegion& region,
+                         const std::vector<c10::IValue>& given,
+                         const std::vector<c10::IValue>& control,
+                         RegionWays& ways,
+                         std::vector<c10::IValue>& stack) const;
 
   // operator_call.cc: operators with a schema.
   absl::StatusOr<Results> Invoke(const Invocation& call);

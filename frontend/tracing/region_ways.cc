@@ -1,0 +1,174 @@
+// What a node that LibTorch runs whole gives, whichever way its data leads.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/tracing/interpreter.h"
+#include "frontend/tracing/node_region.h"
+#include "frontend/tracing/operator_traits.h"
+#include "frontend/tracing/region_sizes.h"
+#include "frontend/tracing/shared_memory.h"
+#include "frontend/values/torch_util.h"
+#include "runtime/status/status_macros.h"
+
+namespace aitune::frontend {
+namespace {
+
+using torch::jit::Block;
+using torch::jit::Node;
+using Kind = ProbedValue::Kind;
+
+bool ContainsKind(Block* block, const std::vector<c10::Symbol>& kinds) {
+  for (Node* node : block->nodes()) {
+    if (std::find(kinds.begin(), kinds.end(), node->kind()) != kinds.end())
+      return true;
+    for (Block* inner : node->blocks()) {
+      if (ContainsKind(inner, kinds)) return true;
+    }
+  }
+  return false;
+}
+
+// Whether a value that only LibTorch knows is a tensor of unknown sizes, or a
+// number that may become a size.
+bool BringsSizes(const ProbedValue& value) {
+  if (value.kind == Kind::kOpaque && !value.has_sizes)
+    return !value.probes[0].isBool() && !value.probes[0].isDouble();
+  return std::any_of(value.elements.begin(), value.elements.end(),
+                     [](const ProbedRef& e) { return BringsSizes(*e); });
+}
+
+// Adds what `value` and its parts are, by their places: one text for each
+// dtype, rank or kind. The elements of a list have one place.
+void AddKinds(const c10::IValue& value, const std::string& place,
+              std::map<std::string, std::set<std::string>>& kinds) {
+  if (value.isTensor() && value.toTensor().defined()) {
+    const at::Tensor& tensor = value.toTensor();
+    kinds[place].insert(absl::StrCat(c10::toString(tensor.scalar_type()), " ",
+                                     tensor.is_nested() ? -1 : tensor.dim()));
+    return;
+  }
+  kinds[place].insert(value.tagKind());
+  if (value.isList()) {
+    for (const c10::IValue& element : value.toListRef())
+      AddKinds(element, place + "[]", kinds);
+  } else if (value.isTuple()) {
+    for (size_t i = 0; i < value.toTupleRef().elements().size(); ++i)
+      AddKinds(value.toTupleRef().elements()[i], absl::StrCat(place, "(", i),
+               kinds);
+  } else if (value.isGenericDict()) {
+    for (const auto& entry : value.toGenericDict())
+      AddKinds(entry.value(), place + "{}", kinds);
+  }
+}
+
+bool SameType(const c10::IValue& a, const c10::IValue& b) {
+  return a.isTensor() && b.isTensor() && IsPlainTensor(a.toTensor()) &&
+         IsPlainTensor(b.toTensor()) &&
+         a.toTensor().scalar_type() == b.toTensor().scalar_type() &&
+         a.toTensor().sizes() == b.toTensor().sizes();
+}
+
+}  // namespace
+
+bool Contains(Node* node, const std::vector<c10::Symbol>& kinds) {
+  return std::any_of(node->blocks().begin(), node->blocks().end(),
+                     [&](Block* block) { return ContainsKind(block, kinds); });
+}
+
+absl::Status Interpreter::TryRegion(const NodeRegion& region,
+                                    const std::vector<c10::IValue>& given,
+                                    const std::vector<c10::IValue>& control,
+                                    RegionWays& ways,
+                                    std::vector<c10::IValue>& stack) const {
+  stack = given;
+  stack.insert(stack.end(), control.begin(), control.end());
+  AITUNE_RETURN_IF_ERROR(
+      CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
+        region.run_in_probe(stack);
+        return absl::OkStatus();
+      }));
+  for (size_t i = 0; i < region.output_count(); ++i) {
+    AddKinds(stack[i], "", ways.kinds[i]);
+    for (size_t j = 0; j < given.size(); ++j) {
+      if (ShareMemory(stack[i], given[j])) ways.aliased[i].insert(j);
+    }
+    for (size_t j = i + 1; j < stack.size(); ++j) {
+      if (ShareMemory(stack[i], stack[j])) ways.shared[i].insert(j);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Interpreter::RegionWays> Interpreter::RunAllWays(
+    const NodeRegion& region) {
+  Node* const node = region.node;
+  const size_t output_count = region.output_count();
+  const bool is_if = region.is_if(), is_loop = region.is_loop();
+  RegionWays ways;
+  ways.kinds.resize(output_count);
+  ways.aliased.resize(output_count);
+  ways.shared.resize(output_count);
+  // A tensor that has the same type each time has that type in the trace,
+  // unless sizes in the region come from data. Other results stay LibTorch's.
+  const bool sizes_known =
+      std::none_of(region.contents.begin(), region.contents.end(),
+                   [](const ProbedRef& c) { return BringsSizes(*c); }) &&
+      std::none_of(node->blocks().begin(), node->blocks().end(), MayPickSizes);
+  for (size_t i = 0; i < output_count; ++i)
+    ways.stable.push_back((is_if || is_loop) && sizes_known &&
+                          !MayBeOfSeveralTypes(*node->output(i)->type()));
+  ways.others_unseen = Contains(node, {c10::prim::If, c10::prim::Loop});
+  // As the data decides, and then with each other decision that data could
+  // make: each branch of an if, no round and one round of a loop.
+  for (size_t probe = 0; probe < fitter_.probes().size(); ++probe) {
+    std::vector<c10::IValue> given, actual;
+    for (const ProbedRef& content : region.contents)
+      given.push_back(ValueInProbe(*content, probe));
+    for (size_t i = 0; i < region.controls; ++i)
+      actual.push_back(ValueInProbe(*Get(node->input(i)), probe));
+    std::vector<c10::IValue>& stack = ways.outputs.emplace_back();
+    const auto attempt = [&](const std::vector<c10::IValue>& control) {
+      return TryRegion(region, given, control, ways, stack);
+    };
+    absl::Status status = attempt(actual);
+    // The elements of probes may be random: where an if raises for them, the
+    // other branch shows as well what it gives, and a loop one round or none.
+    if (!status.ok() && is_if) status = attempt({!actual[0].toBool()});
+    if (!status.ok() && is_loop) status = attempt({int64_t{1}, true});
+    if (!status.ok() && is_loop) status = attempt({int64_t{0}, false});
+    if (!status.ok()) return absl::UnimplementedError(status.message());
+    std::vector<std::vector<c10::IValue>> others;
+    if (is_if) others = {{true}, {false}};
+    if (is_loop && region.reason != kLongLoop)
+      others = {{int64_t{0}, false}, {int64_t{1}, true}};
+    for (const std::vector<c10::IValue>& control : others) {
+      std::vector<c10::IValue> other;
+      // A way that fails gives no result, so it does not matter for the type.
+      if (!TryRegion(region, given, control, ways, other).ok()) {
+        ways.others_unseen = true;
+        continue;
+      }
+      for (size_t i = 0; i < output_count; ++i)
+        ways.stable[i] = ways.stable[i] && SameType(stack[i], other[i]);
+    }
+  }
+  if (!ways.others_unseen || aliases_ == nullptr) return ways;
+  for (size_t i = 0; i < output_count; ++i) {
+    for (size_t j = 0; j < region.free.size(); ++j) {
+      if (aliases_->mayContainAlias(node->output(i), region.free[j]))
+        ways.aliased[i].insert(j);
+    }
+    for (size_t j = i + 1; j < output_count; ++j) {
+      if (aliases_->mayContainAlias(node->output(i), node->output(j)))
+        ways.shared[i].insert(j);
+    }
+  }
+  return ways;
+}
+
+}  // namespace aitune::frontend

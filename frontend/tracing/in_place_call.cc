@@ -144,6 +144,7 @@ absl::StatusOr<Interpreter::Results> Interpreter::InvokeInPlace(
         static_cast<size_t>(target->storage->input));
     return absl::UnimplementedError(target->storage->read_only);
   }
+  AITUNE_RETURN_IF_ERROR(CheckOverlap(call, written[0]));
   const auto returned = [&] {
     return call.result_count == 0 ? Results() : Results({target});
   };

@@ -56,6 +56,9 @@ INSTANTIATE_TEST_SUITE_P(
         "  y = x + 1\n  y.relu_()\n  return y",
         // A write through a view is seen in the base, and the other way round.
         "  y = x + 1\n  y[0].mul_(2)\n  return y",
+        // Elements between those that are read.
+        "  y = x + 1\n  y[:, :3].add_(y[:, 3:])\n  y[:, ::2] *= y[:, 1::2]\n"
+        "  return y",
         // A view with the sizes of an input of what is the same for all.
         "  y = torch.ones([6])\n  z = y.expand([x.size(0), -1])\n  y.mul_(3)\n"
         "  return z, x + z",
@@ -109,6 +112,26 @@ TEST(InPlaceRejections, WritesBesideAStridedViewAreLibTorchs) {
 
 // Its strides count: of a transposed tensor it takes other elements than a
 // reshape, and with the strides of one it is one.
+// Eager refuses some, and others it reads while it writes.
+TEST(InPlaceRejections, WritesToWhatIsReadAreLibTorchs) {
+  const auto refused = TraceSource(
+      "def forward(self, x: Tensor):\n"
+      "  y = x + 1\n  y[1:].add_(y[:-1])\n  return y",
+      {"float32[2..5,6]"});
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("single memory location"));
+  for (const char* body : {"  y = (x + 1)[:, :5]\n"
+                           "  y[:, 1:].add_(y[:, :-1])\n  return y * 2",
+                           "  y = x + 1\n  y.sub_(y[:, :1])\n  return y * 2"}) {
+    const auto whole =
+        TraceAndCompare(absl::StrCat("def forward(self, x: Tensor):\n", body),
+                        {"float32[2..5,6]"});
+    ASSERT_TRUE(whole.ok()) << whole.status();
+    EXPECT_THAT(PrintTrace(*whole), HasSubstr("elements that it also reads"));
+  }
+}
+
 TEST(StridedViews, AReshapeAliasHasTheStridesThatItIsGiven) {
   const auto trace = TraceAndCompare(
       "def forward(self, x: Tensor):\n  y = (x + 1).t()\n"

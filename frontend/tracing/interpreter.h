@@ -290,6 +290,11 @@ class Interpreter {
                                                      ValueId value,
                                                      const std::string& reason);
 
+  // overlapping_write.cc: kInvalidArgument with LibTorch's text for a write
+  // that eager refuses as it overlaps what is read, kUnimplemented for another
+  // one.
+  absl::Status CheckOverlap(const Invocation& call, size_t written) const;
+
   // opaque_write.cc: runs a call that writes to argument `written`, an opaque
   // tensor or list.
   absl::StatusOr<Results> WriteOpaque(const Invocation& call, size_t written);

@@ -341,7 +341,8 @@ class Interpreter {
   // A tensor of the trace, without axes, with the value of `function`, which is
   // that of `number`.
   ProbedRef NumberAsTensor(const ProbedRef& number,
-                           const SizeFunctionRef& function);
+                           const SizeFunctionRef& function,
+                           at::ScalarType type);
   // The function of a number that depends on sizes and has no formula; null for
   // any other value. `takes_integers`: or else it is a double.
   SizeFunctionRef NumberOfSizes(const ProbedRef& number, bool takes_integers);
@@ -352,8 +353,9 @@ class Interpreter {
   // are the same at all sizes.
   bool HasNumberOfSizes(const Invocation& call,
                         const std::vector<size_t>& places, bool takes_integers);
-  // A number, in float64, as the operand of an operator that takes tensors.
-  absl::StatusOr<ProbedRef> NumberOperand(const ProbedRef& number);
+  // A number as the operand of an operator that takes tensors.
+  absl::StatusOr<ProbedRef> NumberOperand(const ProbedRef& number,
+                                          at::ScalarType type);
   absl::StatusOr<std::optional<Results>> InvokeOnAlpha(const Invocation& call);
   absl::StatusOr<std::optional<Results>> FillWithNumber(const Invocation& call);
   // A call of LibTorch's operator, which has one result.
@@ -467,9 +469,11 @@ class Interpreter {
   TraceBuilder builder_;
   Functionalizer functionalizer_;
   std::vector<std::string> notes_;
-  // The tensors of NumberAsTensor, by the texts of their functions. These hold
-  // addresses, which are those functions' as long as the functions are kept.
-  std::unordered_map<std::string, std::pair<SizeFunctionRef, ProbedRef>>
+  // The tensors of NumberAsTensor, by the texts of their functions and their
+  // dtypes. The texts hold addresses, which are those functions' as long as the
+  // functions are kept.
+  std::map<std::pair<std::string, at::ScalarType>,
+           std::pair<SizeFunctionRef, ProbedRef>>
       numbers_;
   // By the calls' queries, as NameOf names them.
   std::unordered_map<std::string, KnownShapes> known_shapes_;

@@ -151,30 +151,34 @@ double ValueOf(const SizeFunctionRef& function, const std::vector<int>& symbols,
 }
 
 RecordedFunction GivesNumber(const SizeFunctionRef& function,
-                             const c10::Device& device) {
-  return [function, symbols = function->symbols,
+                             at::ScalarType type, const c10::Device& device) {
+  return [function, symbols = function->symbols, type,
           device](std::vector<c10::IValue>& stack) {
     const double value = ValueOf(function, symbols, stack);
-    // Filled where it is: a copy to a GPU can't be recorded.
+    // Filled where it is: a copy to a GPU can't be recorded. Numbers beyond the
+    // dtype's become infinite, as LibTorch's operands do.
     stack = {at::full({}, value,
-                      at::TensorOptions().dtype(at::kDouble).device(device))};
+                      at::TensorOptions().dtype(at::kDouble).device(device))
+                 .to(type)};
   };
 }
 
 }  // namespace
 
 ProbedRef Interpreter::NumberAsTensor(const ProbedRef& number,
-                                      const SizeFunctionRef& function) {
-  auto& [kept, tensor] = numbers_[function->Describe()];
+                                      const SizeFunctionRef& function,
+                                      at::ScalarType type) {
+  auto& [kept, tensor] = numbers_[{function->Describe(), type}];
   if (tensor != nullptr) return tensor;
   kept = function;
   tensor = std::make_shared<ProbedValue>();
   tensor->kind = Kind::kTensor;
   for (const c10::IValue& probe : number->probes) {
     tensor->probes.emplace_back(
-        at::scalar_tensor(probe.toScalar(), at::TensorOptions(at::kDouble)));
+        at::scalar_tensor(probe.toScalar(), at::TensorOptions(at::kDouble))
+            .to(type));
   }
-  tensor->type.dtype = DataType::kFloat64;
+  tensor->type.dtype = *FromScalarType(type);
   tensor->has_type = true;
   tensor->id = builder_.AddTensor(tensor->type);
   functionalizer_.OwnStorage(tensor, /*tainted=*/false, /*constant=*/false, "");
@@ -184,9 +188,9 @@ ProbedRef Interpreter::NumberAsTensor(const ProbedRef& number,
   ResultTemplate result;
   result.value = tensor->id;
   RecordedProgram program;
-  program.run = GivesNumber(function, c10::Device(c10::kCPU));
-  program.on_device = [function](c10::Device device) {
-    return GivesNumber(function, device);
+  program.run = GivesNumber(function, type, c10::Device(c10::kCPU));
+  program.on_device = [function, type](c10::Device device) {
+    return GivesNumber(function, type, device);
   };
   builder_.AddRegion("aitune::number", std::move(program), std::move(recipes),
                      {result}, kNumber, /*has_side_effects=*/false);
@@ -252,14 +256,15 @@ bool Interpreter::HasNumberOfSizes(const Invocation& call,
   return any;
 }
 
-absl::StatusOr<ProbedRef> Interpreter::NumberOperand(const ProbedRef& number) {
+absl::StatusOr<ProbedRef> Interpreter::NumberOperand(const ProbedRef& number,
+                                                     at::ScalarType type) {
   if (const SizeFunctionRef function =
           NumberOfSizes(number, /*takes_integers=*/true))
-    return NumberAsTensor(number, function);
+    return NumberAsTensor(number, function, type);
   AITUNE_ASSIGN_OR_RETURN(
       const Results constant,
       InvokeOperator("aten::scalar_tensor", "",
-                     {number, Everywhere(static_cast<int64_t>(at::kDouble)),
+                     {number, Everywhere(static_cast<int64_t>(type)),
                       Everywhere(c10::IValue()), Everywhere(c10::IValue()),
                       Everywhere(c10::IValue())}));
   return constant.at(0);
@@ -285,15 +290,10 @@ absl::StatusOr<std::optional<Interpreter::Results>> Interpreter::InvokeOnNumber(
     AITUNE_ASSIGN_OR_RETURN(arguments[known->elements],
                             Converted(elements, *computed));
   }
-  // Beside a tensor without axes it would decide the dtype.
-  const bool decides = elements->type.sizes.empty() && *computed != at::kDouble;
   for (const size_t place : known->numbers) {
     ProbedRef& number = arguments[place];
     if (number->probes[0].isNone()) continue;
-    AITUNE_ASSIGN_OR_RETURN(number, NumberOperand(number));
-    if (decides || known->dtype != NumberOperator::Dtype::kWide) {
-      AITUNE_ASSIGN_OR_RETURN(number, Converted(number, *computed));
-    }
+    AITUNE_ASSIGN_OR_RETURN(number, NumberOperand(number, *computed));
   }
   AITUNE_ASSIGN_OR_RETURN(
       Results results,
@@ -321,9 +321,13 @@ absl::StatusOr<std::optional<Interpreter::Results>> Interpreter::FillWithNumber(
   const ProbedRef& tensor = filled.at(0);
   const at::ScalarType type = ToScalarType(tensor->type.dtype);
   if (!at::isFloatingType(type)) return std::optional<Results>();
-  AITUNE_ASSIGN_OR_RETURN(
-      const ProbedRef number,
-      Converted(NumberAsTensor(call.arguments[place], function), type));
+  // LibTorch makes aten::tensor in the default dtype first.
+  const at::ScalarType first =
+      call.schema->name() == "aten::tensor" && type == at::kDouble
+          ? c10::typeMetaToScalarType(c10::get_default_dtype())
+          : type;
+  const ProbedRef number =
+      NumberAsTensor(call.arguments[place], function, first);
   AITUNE_ASSIGN_OR_RETURN(
       Results results, InvokeOperator("aten::mul", "Tensor", {tensor, number}));
   return std::optional<Results>(std::move(results));

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "frontend/trace/print_trace.h"
 #include "frontend/tracing/trace_test_util.h"
 
 namespace aitune::frontend {
@@ -95,6 +96,22 @@ TEST(DynamicNumbers, KeepTheDtype) {
                           {absl::StrCat(dtype, "[1..20,8]")});
       EXPECT_TRUE(trace.ok()) << dtype << body << trace.status();
     }
+  }
+}
+
+// A number is rounded to the dtype of what it is compared with, by LibTorch: no
+// kernel may leave that out.
+TEST(DynamicNumbers, AreRoundedBeforeTheyMeetElements) {
+  for (const char* body : {"x == x.size(0) / 7", "x < x.size(0) / 7"}) {
+    const auto trace =
+        TraceAndCompare(absl::StrCat("def forward(self, x: Tensor):\n"
+                                     "  x = torch.full_like(x, 6 / 7)\n"
+                                     "  return ",
+                                     body),
+                        {"float16[6..20,8]"});
+    ASSERT_TRUE(trace.ok()) << trace.status();
+    EXPECT_THAT(PrintTrace(*trace), HasSubstr("float16[] = aitune::number"))
+        << body;
   }
 }
 

@@ -88,14 +88,14 @@ void Finish(Comparison& result) {
   result.problem.clear();
   if (evidence.wrong.defined()) {
     result.differing = evidence.wrong.sum().item<int64_t>();
+    result.excused = evidence.differs.sum().item<int64_t>() - result.differing;
     result.agrees = result.differing == 0;
     if (!result.agrees) {
       result.max_error = std::numeric_limits<double>::infinity();
-      const bool excused = !evidence.wrong.equal(evidence.differs);
       result.problem = absl::StrCat(
           "differs in ",
           DescribeFirst(evidence.wrong, evidence.ours, evidence.eager),
-          excused ? "; eager never changes there" : "");
+          result.excused > 0 ? "; eager never changes there" : "");
       if (!evidence.changes.empty()) {
         const auto [least, most] = std::minmax_element(evidence.changes.begin(),
                                                        evidence.changes.end());

@@ -119,8 +119,9 @@ struct Comparison {
   // The largest error to eager, relative to the scale of the whole output;
   // infinity when NaNs differ.
   double max_error = 0;
-  // The number of integer or bool elements that differ and are not excused.
-  int64_t differing = 0;
+  // The numbers of integer or bool elements that differ: those that are not
+  // excused, and those that are, as other runs of eager change them too.
+  int64_t differing = 0, excused = 0;
   Tolerance limits;  // the limits of the errors
   // The largest error to the reference, if there is one, rounded to the
   // output's dtype.

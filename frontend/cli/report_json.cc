@@ -37,6 +37,7 @@ json ToJson(const frontend::Comparison& comparison) {
     object["eager_reference_rms"] = *comparison.eager_reference_rms;
   }
   if (comparison.cosine) object["cosine"] = *comparison.cosine;
+  if (comparison.excused > 0) object["excused"] = comparison.excused;
   if (!comparison.problem.empty()) object["problem"] = comparison.problem;
   return object;
 }

@@ -120,6 +120,12 @@ TEST(SummaryText, SaysWhereItDiffers) {
   EXPECT_THAT(text, HasSubstr("NaN: output[1] error 0.5 exceeds 0.0001"));
 }
 
+TEST(SummaryText, SaysWhichIntegersEagerChangesToo) {
+  Report report = Example();
+  report.check->cases[0].outputs[0].excused = 7;
+  EXPECT_THAT(SummaryText(report), HasSubstr("differs in 7 integers"));
+}
+
 TEST(CheckReport, NothingComparedIsNoAgreement) {
   frontend::CheckReport check;
   EXPECT_FALSE(check.agrees());

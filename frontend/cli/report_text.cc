@@ -263,6 +263,12 @@ std::string CheckText(const frontend::CheckReport& check) {
                                      "about as much with other roundings"));
     }
     for (const frontend::Comparison& output : result.outputs) {
+      if (output.excused > 0)
+        notes += Line(
+            "", absl::StrFormat("%s: %s differs in %d integers, which eager "
+                                "changes itself when it rounds otherwise",
+                                result.name, OutputName(output.output),
+                                output.excused));
       if (output.agrees) continue;
       notes +=
           Line("", absl::StrCat(result.name, ": ", OutputName(output.output),

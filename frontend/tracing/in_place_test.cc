@@ -123,7 +123,9 @@ TEST(InPlaceRejections, WritesToWhatIsReadAreLibTorchs) {
               HasSubstr("single memory location"));
   for (const char* body : {"  y = (x + 1)[:, :5]\n"
                            "  y[:, 1:].add_(y[:, :-1])\n  return y * 2",
-                           "  y = x + 1\n  y.sub_(y[:, :1])\n  return y * 2"}) {
+                           "  y = x + 1\n  y.sub_(y[:, :1])\n  return y * 2",
+                           "  y = x + 1\n  y.masked_scatter_(y > 1, y)\n"
+                           "  return y * 2"}) {
     const auto whole =
         TraceAndCompare(absl::StrCat("def forward(self, x: Tensor):\n", body),
                         {"float32[2..5,6]"});

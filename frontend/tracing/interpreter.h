@@ -353,6 +353,9 @@ class Interpreter {
   // are the same at all sizes.
   bool HasNumberOfSizes(const Invocation& call,
                         const std::vector<size_t>& places, bool takes_integers);
+  // Whether elements become an integer that depends on sizes and may be beyond
+  // their dtype, for which eager raises.
+  bool MayOverflow(const Invocation& call);
   // A number as the operand of an operator that takes tensors.
   absl::StatusOr<ProbedRef> NumberOperand(const ProbedRef& number,
                                           at::ScalarType type);

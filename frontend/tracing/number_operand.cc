@@ -136,6 +136,27 @@ std::optional<at::ScalarType> FilledDtype(
   return ToScalarType(like.type.dtype);
 }
 
+// The place of the number that elements of a tensor become, and the dtype of
+// these, where eager raises for a number beyond it.
+std::optional<std::pair<size_t, at::ScalarType>> StoredNumber(
+    const c10::FunctionSchema& schema,
+    const std::vector<ProbedRef>& arguments) {
+  if (const std::optional<size_t> place = FilledBy(schema)) {
+    const std::optional<at::ScalarType> dtype = FilledDtype(schema, arguments);
+    if (!dtype) return std::nullopt;
+    return std::make_pair(*place, *dtype);
+  }
+  const bool fills =
+      schema.name() == "aten::fill" && schema.overload_name() == "Scalar";
+  const bool masks = schema.name() == "aten::masked_fill" &&
+                     schema.overload_name() == "Scalar";
+  if ((!fills && !masks) || !arguments[0]->IsTensor() ||
+      !arguments[0]->has_type)
+    return std::nullopt;
+  return std::make_pair(fills ? size_t{1} : size_t{2},
+                        ToScalarType(arguments[0]->type.dtype));
+}
+
 // The value of `function` where symbol symbols[i] has the size stack[i]. The
 // symbols are ascending, and there are some.
 double ValueOf(const SizeFunctionRef& function, const std::vector<int>& symbols,
@@ -268,6 +289,16 @@ absl::StatusOr<ProbedRef> Interpreter::NumberOperand(const ProbedRef& number,
                       Everywhere(c10::IValue()), Everywhere(c10::IValue()),
                       Everywhere(c10::IValue())}));
   return constant.at(0);
+}
+
+bool Interpreter::MayOverflow(const Invocation& call) {
+  const auto stored = StoredNumber(*call.schema, call.arguments);
+  if (!stored) return false;
+  const auto& [place, dtype] = *stored;
+  const ProbedValue& number = *call.arguments.at(place);
+  return at::isIntegralType(dtype, /*includeBool=*/false) &&
+         dtype != at::kLong && number.kind == Kind::kPlain &&
+         number.probes[0].isInt() && !IsUniform(number);
 }
 
 absl::StatusOr<std::optional<Interpreter::Results>> Interpreter::InvokeOnNumber(

@@ -115,6 +115,28 @@ TEST(DynamicNumbers, AreRoundedBeforeTheyMeetElements) {
   }
 }
 
+// Eager raises for an integer beyond the dtype that it is stored in; LibTorch
+// makes such tensors.
+TEST(DynamicNumbers, AreNotWrappedAround) {
+  for (const char* body :
+       {"torch.full_like(x, n)", "torch.full([3], n, dtype=2)",
+        "x.new_full([2], n)", "(x + 1).fill_(n)", "x.masked_fill(x > 0, n)"}) {
+    const auto model = Model::FromSource(
+        absl::StrCat("def forward(self, x: Tensor):\n"
+                     "  n = x.size(0) * x.size(0) * x.size(0)\n"
+                     "  return ",
+                     body, " + 1"));
+    ASSERT_TRUE(model.ok()) << model.status();
+    TraceOptions options;
+    options.anchor = {4};
+    const auto trace =
+        BuildTrace(*model, {*ParseInputSpec("int16[2..200]")}, options);
+    ASSERT_TRUE(trace.ok()) << body << trace.status();
+    EXPECT_THAT(PrintTrace(*trace), HasSubstr("may be beyond the dtype"))
+        << body;
+  }
+}
+
 // Where a size would be divided by 0 eager raises, or its process ends.
 TEST(DynamicNumbers, AreNotDividedByZero) {
   const struct {

@@ -285,6 +285,8 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
     must_fall_back = "it draws random numbers";
     traits.tainted = true;
   }
+  if (MayOverflow(call))
+    must_fall_back = "its number, of sizes, may be beyond the dtype";
   if (traits.tainted && HasDataDependentSizes(*call.schema, call.arguments)) {
     traits.opaque = "its size depends on data";
   } else if (opaque) {

@@ -3,7 +3,6 @@
 // before: the functional form reads all of it first.
 #include <ATen/Functions.h>
 
-#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -40,22 +39,26 @@ bool HaveCommonElement(const at::Tensor& a, const at::Tensor& b) {
 absl::Status Interpreter::CheckOverlap(const Invocation& call,
                                        size_t written) const {
   const ProbedValue& target = *call.arguments[written];
-  const auto is_view = [&](const ProbedRef& argument) {
-    return argument.get() != &target && argument->IsTensor() &&
-           argument->storage == target.storage;
+  // Other operators read an element where they write it.
+  const bool in_another_order = call.schema->name() == "aten::masked_scatter_";
+  const auto has_its_memory = [&](const ProbedRef& argument) {
+    return argument->IsTensor() && argument->storage == target.storage;
   };
-  const auto reads_it = [&](const ProbedRef& argument, size_t probe) {
-    if (!is_view(argument)) return false;
+  const auto reads_it = [&](size_t argument, size_t probe) {
+    if (argument == written || !has_its_memory(call.arguments[argument]))
+      return false;
     const at::Tensor &writes = target.tensor(probe),
-                     &reads = argument->tensor(probe);
+                     &reads = call.arguments[argument]->tensor(probe);
     return writes.is_alias_of(reads) &&
            writes.scalar_type() == reads.scalar_type() &&
-           !IsSameView(writes, reads) && HaveCommonElement(writes, reads);
+           (in_another_order || !IsSameView(writes, reads)) &&
+           HaveCommonElement(writes, reads);
   };
   for (size_t probe = 0; probe < fitter_.probes().size(); ++probe) {
-    if (std::none_of(call.arguments.begin(), call.arguments.end(),
-                     [&](const ProbedRef& a) { return reads_it(a, probe); }))
-      continue;
+    bool overlaps = false;
+    for (size_t i = 0; i < call.arguments.size(); ++i)
+      overlaps = overlaps || reads_it(i, probe);
+    if (!overlaps) continue;
     // Eager's error, if it is one for eager.
     AITUNE_RETURN_IF_ERROR(
         CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
@@ -63,7 +66,7 @@ absl::Status Interpreter::CheckOverlap(const Invocation& call,
           std::vector<c10::IValue> stack;
           for (const ProbedRef& argument : call.arguments) {
             stack.push_back(ValueInProbe(*argument, probe));
-            if (argument.get() == &target || is_view(argument))
+            if (has_its_memory(argument))
               stack.back() = OnStorage(argument->tensor(probe), copy);
           }
           call.run(stack);

@@ -197,13 +197,15 @@ absl::StatusOr<Interpreter::Results> Interpreter::InvokeInPlace(
   // The functional form as a call of its own.
   Invocation functional;
   functional.result_count = 1;
+  const std::optional<c10::OperatorHandle> handle =
+      random ? std::nullopt : FindFunctional(schema);
+  // Its result would be of unknown sizes, which those of the target are not.
   const bool unknown =
+      handle && !KeepsSizesOfSelf(handle->schema()) &&
       std::any_of(call.arguments.begin(), call.arguments.end(),
                   [](const ProbedRef& a) { return HasOpaque(*a); });
-  const std::optional<c10::OperatorHandle> handle =
-      random || unknown ? std::nullopt : FindFunctional(schema);
   ProbedRef value;
-  if (handle) {
+  if (handle && !unknown) {
     functional.schema = &handle->schema();
     functional.run = [handle = *handle](std::vector<c10::IValue>& stack) {
       handle.callBoxed(stack);

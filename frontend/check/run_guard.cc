@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/inline_forks.h"
 #include "frontend/torchscript/model_internal.h"
+#include "frontend/values/attention_heads.h"
 #include "frontend/values/gpu.h"
 #include "frontend/values/pytree.h"
 
@@ -86,8 +87,7 @@ void LookAtDivisor(torch::jit::Stack& stack) {
 }
 
 void LookAtHeads(torch::jit::Stack& stack) {
-  const at::Tensor query = torch::jit::pop(stack).toTensor();
-  if (query.dim() == 4 && query.size(1) == 0)
+  if (HasNoHeads(torch::jit::pop(stack).toTensor()))
     Refuse("attention without heads ends the process");
 }
 

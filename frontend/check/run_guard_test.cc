@@ -79,29 +79,30 @@ TEST(RunGuard, TellsWhatWouldEndTheProcess) {
     EXPECT_THAT(tried(x, pivots), HasSubstr("pivots that are none"));
 }
 
-TEST(RunGuard, TellsOfRemaindersOfDivisionsByZero) {
-  const auto model = Model::FromSource(
-      "def forward(self, x: Tensor):\n"
-      "    n = x.size(0)\n"
-      "    return x * (n % (n // 8))\n");
-  ASSERT_TRUE(model.ok()) << model.status();
-  const RunGuard guard(*model, Device());
-  EXPECT_EQ(guard.Try(Arguments(at::ones({9})), 5), absl::OkStatus());
-  EXPECT_THAT(std::string(guard.Try(Arguments(at::ones({7})), 5).message()),
-              HasSubstr("a division by 0"));
-}
-
-TEST(RunGuard, TellsOfAttentionWithoutHeads) {
-  const auto model = Model::FromSource(
-      "def forward(self, x: Tensor):\n"
-      "    return torch.scaled_dot_product_attention(x, x, x)\n");
-  ASSERT_TRUE(model.ok()) << model.status();
-  const RunGuard guard(*model, Device());
-  EXPECT_EQ(guard.Try(Arguments(at::ones({2, 3, 4, 8})), 5), absl::OkStatus());
-  EXPECT_EQ(guard.Try(Arguments(at::ones({0, 3, 4, 8})), 5), absl::OkStatus());
-  EXPECT_THAT(
-      std::string(guard.Try(Arguments(at::ones({2, 0, 4, 8})), 5).message()),
-      HasSubstr("attention without heads"));
+TEST(RunGuard, TellsOfSizesThatWouldEndTheProcess) {
+  const struct {
+    const char* body;
+    std::vector<at::Tensor> survived;
+    at::Tensor fatal;
+    const char* reason;
+  } kPrograms[] = {{"    n = x.size(0)\n    return x * (n % (n // 8))\n",
+                    {at::ones({9})},
+                    at::ones({7}),
+                    "a division by 0"},
+                   {"    return torch.scaled_dot_product_attention(x, x, x)\n",
+                    {at::ones({2, 3, 4, 8}), at::ones({0, 3, 4, 8})},
+                    at::ones({2, 0, 4, 8}),
+                    "attention without heads"}};
+  for (const auto& program : kPrograms) {
+    const auto model = Model::FromSource(
+        std::string("def forward(self, x: Tensor):\n") + program.body);
+    ASSERT_TRUE(model.ok()) << model.status();
+    const RunGuard guard(*model, Device());
+    for (const at::Tensor& x : program.survived)
+      EXPECT_EQ(guard.Try(Arguments(x), 5), absl::OkStatus());
+    EXPECT_THAT(std::string(guard.Try(Arguments(program.fatal), 5).message()),
+                HasSubstr(program.reason));
+  }
 }
 
 // The check goes on with the other inputs.

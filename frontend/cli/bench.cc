@@ -17,7 +17,6 @@
 #include "absl/synchronization/barrier.h"
 #include "frontend/cli/commands.h"
 #include "frontend/cli/output_files.h"
-#include "frontend/cli/peer_warm_up.h"
 #include "frontend/values/gpu.h"
 #include "runtime/cpu/cpu_quota.h"
 #include "runtime/cuda/device.h"
@@ -197,7 +196,7 @@ absl::StatusOr<int> Bench(const Options& options, Progress& progress) {
   progress.Finish();
   absl::Status published = Publish(options, report, "");
   if (!published.ok()) return published;
-  return EndProgram(kSuccess);
+  return kSuccess;
 }
 
 }  // namespace aitune::cli

@@ -9,6 +9,8 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/api/module_options.h"
@@ -18,10 +20,12 @@
 #include "frontend/cli/peer_warm_up.h"
 #include "frontend/cli/thread_choice.h"
 #include "frontend/compiled_model/build_logs.h"
+#include "frontend/torchscript/optimized_program.h"
 #include "frontend/torchscript/substitution.h"
 #include "frontend/values/gpu.h"
 #include "runtime/cache/default_folder.h"
 #include "runtime/cpu/cpu_quota.h"
+#include "runtime/status/status_macros.h"
 #include "runtime/strategy/interleaved_timing.h"
 
 namespace aitune::cli {
@@ -106,6 +110,17 @@ absl::StatusOr<frontend::Model> LoadChanged(const Options& options,
       return status;
   }
   return model;
+}
+
+// A call of the model as LibTorch optimises it, which owns what it uses.
+absl::StatusOr<std::function<absl::Status()>> OptimizedRun(
+    const frontend::Model& model, const frontend::ValueList& arguments) {
+  AITUNE_ASSIGN_OR_RETURN(
+      std::shared_ptr<const frontend::OptimizedProgram> program,
+      frontend::OptimizedProgram::Make(model, {}));
+  return [program = std::move(program), arguments] {
+    return RunOnce(program->Run(arguments));
+  };
 }
 
 }  // namespace
@@ -322,7 +337,7 @@ absl::StatusOr<std::vector<TimingRow>> TimeSubject(
   absl::StatusOr<frontend::ValueList> arguments = TypicalCall(options, subject);
   if (!arguments.ok()) return arguments.status();
   const frontend::Model& model = subject.peer();
-  std::vector<TimingRow> late;
+  std::vector<TimingRow> failed;
   std::vector<std::string> names = {"ours"};
   std::vector<std::function<absl::Status()>> runs = {
       [&] { return RunOnce(compiled.Run(*arguments)); }};
@@ -330,16 +345,14 @@ absl::StatusOr<std::vector<TimingRow>> TimeSubject(
     if (peer == "eager") {
       runs.push_back([&] { return RunOnce(model.RunEager(*arguments)); });
     } else if (peer == "torchscript") {
-      // A copy of the arguments: its thread may outlive this call.
-      const auto run = [&model, arguments = *arguments] {
-        return RunOnce(model.RunOptimized(arguments));
-      };
-      const absl::Status ready = WarmUpPeer(run, kSecondsOfWarmUp);
-      if (absl::IsDeadlineExceeded(ready)) {
-        late.push_back({peer, {}, std::string(ready.message())});
+      auto run = OptimizedRun(model, *arguments);
+      const absl::Status ready =
+          run.ok() ? WarmUpPeer(*run, kSecondsOfWarmUp) : run.status();
+      if (!ready.ok()) {
+        failed.push_back({peer, {}, std::string(ready.message())});
         continue;
       }
-      runs.push_back(run);
+      runs.push_back(*std::move(run));
     } else {
       continue;
     }
@@ -374,7 +387,7 @@ absl::StatusOr<std::vector<TimingRow>> TimeSubject(
       return absl::Status(times[i].status().code(),
                           absl::StrCat(names[i], ": ", row.failure));
   }
-  rows.insert(rows.end(), late.begin(), late.end());
+  rows.insert(rows.end(), failed.begin(), failed.end());
   return rows;
 }
 

@@ -76,8 +76,7 @@ Report StartReport(const Options& options, const Subject& subject,
 // Times the compiled model and each of `peers` ("eager", "torchscript") against
 // each other. A peer that fails has its error in its row: LibTorch's optimised
 // programs can't run some models that eager runs, or are not ready in time
-// (peer_warm_up.h): the command then ends by EndProgram, with `subject` alive.
-// LoadPeer must come before.
+// (peer_warm_up.h). LoadPeer must come before.
 absl::StatusOr<std::vector<TimingRow>> TimeSubject(
     const Options& options, const Subject& subject,
     const frontend::CompiledModel& compiled,

@@ -12,6 +12,7 @@
 #include "compiler/candidates/MeasurementWorker.h"
 #include "frontend/cli/commands.h"
 #include "frontend/cli/options.h"
+#include "frontend/cli/peer_warm_up.h"
 #include "frontend/cli/plugins.h"
 #include "frontend/cli/progress.h"
 #include "runtime/logging/logging.h"
@@ -87,7 +88,7 @@ int Main(int argc, char** argv) {
   std::string error;
   try {
     absl::StatusOr<int> code = Dispatch(options, progress);
-    if (code.ok() && std::cout.flush()) return *code;
+    if (code.ok() && std::cout.flush()) return EndProgram(*code);
     error = code.ok() ? "stdout cannot be written"
                       : FirstLine(std::string(code.status().message()));
   } catch (const std::bad_alloc&) {
@@ -97,7 +98,7 @@ int Main(int argc, char** argv) {
   }
   progress.Finish();
   std::cerr << "aitune: " << error << std::endl;
-  return kFailure;
+  return EndProgram(kFailure);
 }
 
 }  // namespace

@@ -6,12 +6,10 @@
 #include <chrono>
 #include <cstdlib>
 #include <future>
-#include <iostream>
 #include <memory>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/cli/options.h"
 
 namespace aitune::cli {
 namespace {
@@ -43,10 +41,8 @@ absl::Status WarmUpPeer(const std::function<absl::Status()>& run,
 }
 
 int EndProgram(int code) {
-  if (!goes_on) return code;
-  const bool is_written = static_cast<bool>(std::cout.flush());
-  if (!is_written) std::cerr << "aitune: stdout cannot be written" << std::endl;
-  std::_Exit(is_written ? code : static_cast<int>(kFailure));
+  if (goes_on) std::_Exit(code);
+  return code;
 }
 
 }  // namespace aitune::cli

@@ -14,13 +14,13 @@ namespace aitune::cli {
 
 // Makes the first calls of a peer on a thread of their own. Errors: the first
 // of `run`'s; kDeadlineExceeded after so many seconds, when the thread goes on
-// and uses all that `run` does: the program must end by EndProgram.
+// with its copy of `run`, which must own what it uses.
 absl::Status WarmUpPeer(const std::function<absl::Status()>& run,
                         double seconds);
 
 // `code`, a program's exit code. If a peer's thread goes on, does not return
-// but ends the process with it, or with kFailure if stdout can't be written:
-// without destructors, as the thread may use what they destroy.
+// but ends the process with it: without the destructors of what is static,
+// which the thread may use. Precondition: what was written is flushed.
 int EndProgram(int code);
 
 }  // namespace aitune::cli

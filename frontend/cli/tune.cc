@@ -10,7 +10,6 @@
 #include "frontend/check/reference_models.h"
 #include "frontend/check/repair.h"
 #include "frontend/cli/commands.h"
-#include "frontend/cli/peer_warm_up.h"
 #include "frontend/compiled_model/model_versions.h"
 #include "frontend/compiled_model/time_steps.h"
 #include "frontend/values/gpu.h"
@@ -136,7 +135,7 @@ absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
                                            : "could not be compared with eager")
               << "; do not use it (see above)\n";
   }
-  return EndProgram(agrees ? kSuccess : kWrongResult);
+  return agrees ? kSuccess : kWrongResult;
 }
 
 }  // namespace aitune::cli

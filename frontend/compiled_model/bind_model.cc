@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/compiled_model/compiled_model.h"
+#include "frontend/compiled_model/memory_range.h"
 #include "frontend/trace/input_nesting.h"
 #include "frontend/trace/leaf_value.h"
 #include "frontend/values/gpu.h"
@@ -81,16 +82,8 @@ absl::StatusOr<TensorView> MemoryOf(const RegionValue& output, size_t index,
   return view;
 }
 
-struct Range {
-  uintptr_t begin, end;
-};
-Range RangeOf(const TensorView& view) {
-  const auto begin = reinterpret_cast<uintptr_t>(view.data);
-  return {begin, begin + static_cast<uintptr_t>(ElementCount(view.sizes) *
-                                                SizeInBytes(view.dtype))};
-}
 bool Overlap(const TensorView& a, const TensorView& b) {
-  const Range one = RangeOf(a), other = RangeOf(b);
+  const MemoryRange one = MemoryRange::Of(a), other = MemoryRange::Of(b);
   return one.begin < other.end && other.begin < one.end;
 }
 

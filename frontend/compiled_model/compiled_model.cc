@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/compiled_model/memory_range.h"
 #include "frontend/compiled_model/model_versions.h"
 #include "frontend/torchscript/dict_order.h"
 #include "frontend/torchscript/gpu_state.h"
@@ -219,19 +220,13 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
 
 absl::Status CompiledModel::CheckSharedMemory(const FlatTensors& inputs) const {
   if (written_inputs_.empty()) return absl::OkStatus();
-  struct Memory {
-    const char *begin, *end;
+  struct Memory : MemoryRange {
     size_t place;
     bool is_written;
   };
   std::vector<Memory> memories;
-  for (size_t i = 0; i < inputs.views.size(); ++i) {
-    const TensorView& view = inputs.views[i];
-    const auto* begin = static_cast<const char*>(view.data);
-    memories.push_back(
-        {begin, begin + ElementCount(view.sizes) * SizeInBytes(view.dtype), i,
-         false});
-  }
+  for (size_t i = 0; i < inputs.views.size(); ++i)
+    memories.push_back({MemoryRange::Of(inputs.views[i]), i, false});
   for (const int written : written_inputs_)
     memories.at(static_cast<size_t>(written)).is_written = true;
   std::sort(memories.begin(), memories.end(),

@@ -1,6 +1,5 @@
 #include "frontend/tracing/interpreter.h"
 
-#include <ATen/Functions.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 
@@ -18,6 +17,8 @@
 #include "frontend/torchscript/prepare.h"
 #include "frontend/tracing/decompositions.h"
 #include "frontend/tracing/operator_traits.h"
+#include "frontend/tracing/probe_run.h"
+#include "frontend/values/attention_heads.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
@@ -126,16 +127,18 @@ bool MayDependOnData(Node* node, const std::unordered_set<Value*>& tainted) {
   return !IsMetadataQuery(*schema);
 }
 
-// What LibTorch's attention gives, which ends the process where a CPU is given
-// no heads (PyTorch 2.11). Its arguments begin with the query, key and value.
+// Runs LibTorch's attention, whose arguments begin with the query, key and
+// value, where the process survives it.
 void RunAttention(const RecordedFunction& run, std::vector<c10::IValue>& stack,
                   size_t arguments) {
-  const at::Tensor query = stack.at(stack.size() - arguments).toTensor();
-  if (query.dim() < 3 || query.numel() > 0) return run(stack);
-  std::vector<int64_t> sizes = query.sizes().vec();
-  sizes.back() = stack.at(stack.size() - arguments + 2).toTensor().size(-1);
+  const size_t first = stack.size() - arguments;
+  const at::Tensor query = stack.at(first).toTensor();
+  if (!HasNoHeads(query) || !HasNoHeads(stack.at(first + 1).toTensor()))
+    return run(stack);
+  const at::Tensor result =
+      ZerosOfAttention(query, stack.at(first + 2).toTensor());
   torch::jit::drop(stack, arguments);
-  stack.emplace_back(at::zeros(sizes, query.options()));
+  stack.emplace_back(result);
 }
 
 // What runs the node. LibTorch's division of integers by 0 ends the process.

@@ -1,9 +1,11 @@
 // Numbers that depend on sizes and have no formula as integers (n ** -0.5,
 // math.log(n), n / 2), as operands of arithmetic on elements: tensors without
 // axes that LibTorch computes in each call, so that one trace serves all sizes.
+#include <ATen/Dispatch.h>
 #include <ATen/Functions.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/DefaultDtype.h>
+#include <c10/util/TypeCast.h>
 
 #include <algorithm>
 #include <map>
@@ -25,6 +27,9 @@ namespace {
 using Kind = ProbedValue::Kind;
 
 constexpr char kNumber[] = "it is a number that depends on sizes";
+
+// Of how many sizes a number is looked at; of more, it may be anything.
+constexpr size_t kMostSizes = 4096;
 
 // An operator of elements and numbers, and the one that takes tensors for
 // these.
@@ -117,8 +122,8 @@ std::optional<size_t> FilledBy(const c10::FunctionSchema& schema) {
   return found->second;
 }
 
-// The dtype of the new tensor, which is filled with a float; not set where it
-// is not known before the call.
+// The dtype of the new tensor if it is filled with a float, or is given one;
+// not set where it is not known before the call.
 std::optional<at::ScalarType> FilledDtype(
     const c10::FunctionSchema& schema,
     const std::vector<ProbedRef>& arguments) {
@@ -155,6 +160,13 @@ std::optional<std::pair<size_t, at::ScalarType>> StoredNumber(
     return std::nullopt;
   return std::make_pair(fills ? size_t{1} : size_t{2},
                         ToScalarType(arguments[0]->type.dtype));
+}
+
+// Whether eager raises for the number as an element of this integer dtype.
+bool Overflows(int64_t number, at::ScalarType dtype) {
+  return AT_DISPATCH_INTEGRAL_TYPES(dtype, "a number of sizes", [&] {
+    return c10::overflows<scalar_t, int64_t>(number);
+  });
 }
 
 // The value of `function` where symbol symbols[i] has the size stack[i]. The
@@ -294,11 +306,24 @@ absl::StatusOr<ProbedRef> Interpreter::NumberOperand(const ProbedRef& number,
 bool Interpreter::MayOverflow(const Invocation& call) {
   const auto stored = StoredNumber(*call.schema, call.arguments);
   if (!stored) return false;
-  const auto& [place, dtype] = *stored;
-  const ProbedValue& number = *call.arguments.at(place);
-  return at::isIntegralType(dtype, /*includeBool=*/false) &&
-         dtype != at::kLong && number.kind == Kind::kPlain &&
-         number.probes[0].isInt() && !IsUniform(number);
+  const at::ScalarType dtype = stored->second;
+  const ProbedRef& number = call.arguments.at(stored->first);
+  if (!at::isIntegralType(dtype, /*includeBool=*/false) || dtype == at::kLong ||
+      number->kind != Kind::kPlain || !number->probes[0].isInt() ||
+      IsUniform(*number))
+    return false;
+  const SizeFunctionRef function = FunctionOf(number);
+  if (function == nullptr) return true;
+  bool complete = false;
+  const std::vector<SizePoint> points =
+      region_.Points(function->symbols, kMostSizes, &complete);
+  return !complete ||
+         std::any_of(points.begin(), points.end(), [&](const SizePoint& point) {
+           const absl::StatusOr<c10::IValue> value =
+               SizeEvaluator(point, /*real=*/true).Evaluate(function);
+           return !value.ok() || !value->isInt() ||
+                  Overflows(value->toInt(), dtype);
+         });
 }
 
 absl::StatusOr<std::optional<Interpreter::Results>> Interpreter::InvokeOnNumber(

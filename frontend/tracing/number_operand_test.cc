@@ -137,6 +137,18 @@ TEST(DynamicNumbers, AreNotWrappedAround) {
   }
 }
 
+// Lengths, which every dtype of the range's numbers holds, are compiled.
+TEST(DynamicNumbers, ThatFitTheirDtypeAreCompiled) {
+  const auto trace = TraceAndCompare(
+      "def forward(self, x: Tensor):\n"
+      "  return torch.full([2], x.size(0), dtype=3), "
+      "torch.full_like(x, x.size(0) * 3)",
+      {"int8[1..42]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_EQ(FallbackCount(*trace), 0) << PrintTrace(*trace);
+  EXPECT_EQ(trace->symbols[0].max, 42);
+}
+
 // Where a size would be divided by 0 eager raises, or its process ends.
 TEST(DynamicNumbers, AreNotDividedByZero) {
   const struct {

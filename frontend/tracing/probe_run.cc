@@ -83,14 +83,17 @@ bool IsSlowOnCpu(const c10::FunctionSchema& schema,
   return elements >= kLarge;
 }
 
+at::Tensor ZerosOfAttention(const at::Tensor& query, const at::Tensor& value) {
+  std::vector<int64_t> sizes = query.sizes().vec();
+  sizes.back() = value.size(-1);
+  return at::zeros(sizes, query.options());
+}
+
 void RunForShapes(const c10::FunctionSchema& schema,
                   const std::function<void(std::vector<c10::IValue>&)>& run,
                   std::vector<c10::IValue>& stack) {
   if (schema.name() == "aten::scaled_dot_product_attention") {
-    std::vector<int64_t> sizes = stack[0].toTensor().sizes().vec();
-    sizes.back() = stack[2].toTensor().size(-1);
-    const at::TensorOptions options = stack[0].toTensor().options();
-    stack.assign(1, at::zeros(sizes, options));
+    stack.assign(1, ZerosOfAttention(stack[0].toTensor(), stack[2].toTensor()));
     return;
   }
   // LibTorch has no convolution without elements; in float32 it is fast.

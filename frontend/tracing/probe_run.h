@@ -24,6 +24,9 @@ namespace aitune::frontend {
 bool IsSlowOnCpu(const c10::FunctionSchema& schema,
                  const std::vector<c10::IValue>& stack);
 
+// Zeros in place of the result of aten::scaled_dot_product_attention.
+at::Tensor ZerosOfAttention(const at::Tensor& query, const at::Tensor& value);
+
 // Runs a call, given by its schema, its implementation and its arguments on the
 // stack, without most of its arithmetic: the result is zeros, or a convolution
 // is computed in float32. Throws as `run`.

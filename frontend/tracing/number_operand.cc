@@ -56,7 +56,7 @@ const NumberOperator* FindOperator(const c10::FunctionSchema& schema) {
       {"aten::sub", "Scalar", 0, {1}, Dtype::kWide, "Tensor"},
       {"aten::mul", "Scalar", 0, {1}, Dtype::kWide, "Tensor"},
       {"aten::div", "Scalar", 0, {1}, Dtype::kWide, "Tensor"},
-      {"aten::floor_divide", "Scalar", 0, {1}, Dtype::kOwn, ""},
+      {"aten::floor_divide", "Scalar", 0, {1}, Dtype::kWide, ""},
       {"aten::remainder", "Scalar", 0, {1}, Dtype::kOwn, "Tensor"},
       {"aten::fmod", "Scalar", 0, {1}, Dtype::kOwn, "Tensor"},
       {"aten::pow", "Scalar", 1, {0}, Dtype::kOwn, "Tensor_Tensor"},

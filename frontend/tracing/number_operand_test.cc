@@ -137,6 +137,35 @@ TEST(DynamicNumbers, AreNotWrappedAround) {
   }
 }
 
+// Of 16 bits LibTorch divides and rounds down by the number as it is, and takes
+// remainders by the rounded one. Elements are next to a step.
+TEST(DynamicNumbers, AreRoundedWhereEagerRounds) {
+  for (const char* dtype : {"float16", "bfloat16"}) {
+    for (const char* body : {"x // n", "x.remainder(n)", "torch.fmod(x, n)"}) {
+      const auto model =
+          Model::FromSource(absl::StrCat("def forward(self, x: Tensor):\n"
+                                         "  n = x.size(0) / 21\n  return ",
+                                         body));
+      ASSERT_TRUE(model.ok()) << model.status();
+      const auto trace = BuildTrace(
+          *model, {*ParseInputSpec(absl::StrCat(dtype, "[2..20]"))}, {});
+      ASSERT_TRUE(trace.ok()) << trace.status();
+      for (const int64_t size : {2, 7, 20}) {
+        const at::Tensor x =
+            at::arange(1, size + 1, at::kDouble)
+                .mul(static_cast<double>(size) / 21)
+                .to(dtype == std::string("float16") ? at::kHalf
+                                                    : at::kBFloat16);
+        const auto eager = model->RunEager(ValueList({x}));
+        const auto ours = RunTrace(*trace, ValueList({x}));
+        ASSERT_TRUE(eager.ok() && ours.ok()) << ours.status();
+        EXPECT_TRUE(ours->toTensor().equal(eager->toTensor()))
+            << body << dtype << size;
+      }
+    }
+  }
+}
+
 // Lengths, which every dtype of the range's numbers holds, are compiled.
 TEST(DynamicNumbers, ThatFitTheirDtypeAreCompiled) {
   const auto trace = TraceAndCompare(

@@ -304,6 +304,7 @@ void AddBuild(absl::Span<const frontend::BuiltVersion> versions,
   const frontend::BuiltVersion& first = versions.front();
   const frontend::BuildReport& built = first.report;
   report.coverage = built.coverage;
+  report.outlined = built.outlined;
   report.compile = CompileInfo{first.phase_seconds,  built.kernels,
                                built.unique_kernels, built.candidates,
                                built.rejections,     built.notes,

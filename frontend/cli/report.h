@@ -79,6 +79,8 @@ struct Report {
   std::string command;
   ModelInfo model;
   std::optional<frontend::Coverage> coverage;
+  // The parts of control flow that LibTorch runs.
+  std::vector<frontend::OutlinedReport> outlined;
   // The share, in [0, 1], of compiled steps in the time of all steps, each run
   // alone. Not set when it was not measured, or when LibTorch runs no step.
   std::optional<double> compiled_time_share;

@@ -223,6 +223,17 @@ json ToJson(const Report& report) {
   if (report.coverage) object["coverage"] = ToJson(*report.coverage);
   if (report.compiled_time_share)
     object["coverage"]["time_share"] = *report.compiled_time_share;
+  if (report.coverage && !report.outlined.empty()) {
+    json parts = json::array();
+    for (const frontend::OutlinedReport& part : report.outlined)
+      parts.push_back({{"location", part.place},
+                       {"versions", part.versions},
+                       {"ops", part.ops},
+                       {"compiled_ops", part.compiled_ops},
+                       {"kernels", part.kernels},
+                       {"why_not", part.why_not}});
+    object["coverage"]["control_flow"] = parts;
+  }
   if (report.check) object["check"] = ToJson(*report.check);
   for (const TimingRow& row : report.timing) {
     if (row.failure.empty())

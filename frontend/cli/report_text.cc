@@ -76,6 +76,27 @@ std::string CoverageText(const frontend::Coverage& coverage,
   return text + table.ToString(kIndent);
 }
 
+// Empty where LibTorch runs no control flow.
+std::string OutlinedText(
+    const std::vector<frontend::OutlinedReport>& outlined) {
+  if (outlined.empty()) return "";
+  int compiled = 0, ops = 0, compiled_ops = 0;
+  Table table({"not compiled", "why"});
+  for (const frontend::OutlinedReport& part : outlined) {
+    compiled += part.versions > 0;
+    ops += part.ops;
+    compiled_ops += part.compiled_ops;
+    if (part.versions == 0) table.AddRow({part.place, part.why_not});
+  }
+  const std::string text =
+      Line("branches",
+           absl::StrFormat("%d of %d parts of this control flow are compiled, "
+                           "%d of their %d operators",
+                           compiled, static_cast<int>(outlined.size()),
+                           compiled_ops, ops));
+  return text + (table.empty() ? "" : table.ToString(kIndent));
+}
+
 std::string CompileText(const CompileInfo& compile) {
   // Phases by their order of appearance; a phase may come back.
   std::vector<std::pair<std::string, double>> phases;
@@ -401,7 +422,8 @@ std::string SummaryText(const Report& report) {
 std::string BuildText(const Report& report) {
   std::string text;
   if (report.coverage)
-    text += CoverageText(*report.coverage, report.compiled_time_share);
+    text += CoverageText(*report.coverage, report.compiled_time_share) +
+            OutlinedText(report.outlined);
   if (report.compile) {
     text += CompileText(*report.compile) +
             LibTorchText(report.compile->libtorch_wins) +

@@ -61,6 +61,30 @@ class TensorIndex {
   std::map<Key, std::string> names_;
 };
 
+// Appends `bytes` and what is missing to the alignment of what follows.
+void Append(std::string_view bytes, std::string& constants) {
+  constants.append(bytes);
+  constants.resize((constants.size() + kConstantAlignment - 1) &
+                   ~(kConstantAlignment - 1));
+}
+
+absl::StatusOr<OutlinedParts> ReadOutlined(OutlinedProto& proto,
+                                           const std::string& constants) {
+  OutlinedParts parts;
+  parts.program = proto.program();
+  parts.sha256 = proto.sha256();
+  for (OutlinedProto::Version& version : *proto.mutable_versions()) {
+    const auto total = static_cast<int64_t>(constants.size());
+    if (version.position() < 0 || version.position() > total ||
+        version.size() < 0 || version.size() > total - version.position())
+      return Damaged("a part of control flow beyond the end of the data");
+    parts.versions.push_back(std::make_shared<const ArtifactBlobs>(
+        ArtifactBlobs{std::move(*version.mutable_model()),
+                      constants.substr(version.position(), version.size())}));
+  }
+  return parts;
+}
+
 using TensorsByName = std::map<std::string, ConstantTensor>;
 
 TensorsByName ByName(std::vector<ConstantTensor> tensors) {
@@ -182,13 +206,26 @@ absl::StatusOr<ArtifactBlobs> WriteArtifact(const CompiledParts& parts,
     stored.mutable_inputs()->Add(region.inputs.begin(), region.inputs.end());
     stored.mutable_outputs()->Add(region.outputs.begin(), region.outputs.end());
   }
+  ArtifactBlobs blobs;
+  for (const OutlinedParts& outlined : parts.outlined) {
+    OutlinedProto& stored = *proto.add_outlined();
+    stored.set_program(outlined.program);
+    stored.set_sha256(outlined.sha256);
+    for (const std::shared_ptr<const ArtifactBlobs>& version :
+         outlined.versions) {
+      OutlinedProto::Version& inner = *stored.add_versions();
+      inner.set_model(version->model);
+      inner.set_position(static_cast<int64_t>(blobs.constants.size()));
+      inner.set_size(static_cast<int64_t>(version->constants.size()));
+      Append(version->constants, blobs.constants);
+    }
+  }
   proto.set_trace_sha256(parts.trace_sha256);
   for (const std::string& spec : parts.input_specs) proto.add_input_specs(spec);
   proto.mutable_trace_anchor()->Assign(parts.trace_anchor.begin(),
                                        parts.trace_anchor.end());
   *proto.mutable_report() = ToProto(parts.report);
 
-  ArtifactBlobs blobs;
   const TensorIndex index(ModelTensors(model));
   const std::set<int32_t> used = UsedConstants(parts.plan);
   for (size_t i = 0; i < parts.constants.size(); ++i) {
@@ -209,9 +246,9 @@ absl::StatusOr<ArtifactBlobs> WriteArtifact(const CompiledParts& parts,
         TensorBytes(constant.view.dtype, constant.view.sizes));
     stored.set_source(ConstantProto::DATA);
     stored.set_position(static_cast<int64_t>(blobs.constants.size()));
-    blobs.constants.append(static_cast<const char*>(constant.view.data), bytes);
-    blobs.constants.resize((blobs.constants.size() + kConstantAlignment - 1) &
-                           ~(kConstantAlignment - 1));
+    Append({static_cast<const char*>(constant.view.data),
+            static_cast<size_t>(bytes)},
+           blobs.constants);
   }
   AITUNE_ASSIGN_OR_RETURN(blobs.model, MessageBytes(proto));
   return blobs;
@@ -241,6 +278,11 @@ absl::StatusOr<CompiledParts> ReadArtifact(std::string_view model_blob,
         {{region.ops().begin(), region.ops().end()},
          {region.inputs().begin(), region.inputs().end()},
          {region.outputs().begin(), region.outputs().end()}});
+  }
+  for (OutlinedProto& stored : *proto.mutable_outlined()) {
+    AITUNE_ASSIGN_OR_RETURN(OutlinedParts outlined,
+                            ReadOutlined(stored, constants));
+    parts.outlined.push_back(std::move(outlined));
   }
   parts.gpu = proto.gpu();
   parts.trace_sha256 = proto.trace_sha256();

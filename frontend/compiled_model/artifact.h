@@ -9,6 +9,7 @@
 #define AITUNE_FRONTEND_COMPILED_MODEL_ARTIFACT_H_
 
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,12 +28,25 @@ namespace aitune::frontend {
 // of them changes.
 constexpr int kArtifactVersion = 4;
 
+struct ArtifactBlobs {
+  std::string model;      // CompiledModelProto
+  std::string constants;  // data of constants that are not in the model
+};
+
+// The compiled versions of a part of control flow (outlined_versions.h).
+struct OutlinedParts {
+  int program = 0;     // its position in Trace::outlined
+  std::string sha256;  // OutlinedSha256 of it
+  std::vector<std::shared_ptr<const ArtifactBlobs>> versions;
+};
+
 // Everything that an executable is loaded from.
 struct CompiledParts {
   ExecutablePlan plan;
   std::vector<std::string> objects;       // object files, or cubins for a GPU
   std::vector<ConstantTensor> constants;  // in the order of the plan's indices
   std::vector<RegionDefinition> regions;  // in the order of the plan's indices
+  std::vector<OutlinedParts> outlined;    // of these regions
   Structure input_structure, output_structure;
   // How to make the trace again that the plan was compiled from: the texts of
   // its InputSpecs, and its TraceOptions::anchor. The operators of regions are
@@ -51,11 +65,6 @@ constexpr size_t kConstantAlignment = 64;
 // The blobs' names in a cache entry or a file.
 inline constexpr char kModelBlob[] = "model";
 inline constexpr char kConstantsBlob[] = "constants";
-
-struct ArtifactBlobs {
-  std::string model;      // CompiledModelProto
-  std::string constants;  // data of constants that are not in the model
-};
 
 // The versions of the libraries that stored models depend on, by name:
 // "libtorch", "onednn".

@@ -14,6 +14,7 @@
 #include "frontend/compiled_model/compiled_model.h"
 #include "frontend/compiled_model/layer_inputs.h"
 #include "frontend/compiled_model/model_versions.h"
+#include "frontend/compiled_model/outlined_versions.h"
 #include "frontend/torchscript/layer_modules.h"
 #include "frontend/torchscript/model_tensors.h"
 #include "frontend/trace/input_nesting.h"
@@ -370,6 +371,18 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
   phases.Skip();
   CompiledParts parts = PartsOf(*traced, std::move(compiled));
   parts.gpu = cached.gpu();
+  if (!parts.regions.empty() && !trace.outlined.empty()) {
+    if (options.repair) {
+      // They are not looked through for what is wrong.
+      for (const auto& program : trace.outlined)
+        parts.report.outlined.push_back(
+            {program->place(), 0, 0, 0, 0, "the build was wrong with it"});
+    } else {
+      parts.outlined =
+          CompileOutlined(trace.outlined, options, parts.report.outlined);
+    }
+    phases.Lap("control flow");
+  }
   std::shared_ptr<const ArtifactBlobs> artifact;
   if (cached.possible() || (options.keep_artifact && cached.storable())) {
     artifact = cached.Store(parts);

@@ -21,6 +21,16 @@ struct OperatorCount {
   int fallbacks = 0;  // number of these calls that LibTorch runs
 };
 
+// A part of control flow that LibTorch runs (outlined_versions.h).
+struct OutlinedReport {
+  std::string place;     // where it begins in the source, "model.py:12"
+  int versions = 0;      // compiled versions, for different sizes
+  int ops = 0;           // calls of operators in it
+  int compiled_ops = 0;  // of these, those that compiled code runs
+  int kernels = 0;       // launches of kernels
+  std::string why_not;   // why there is no version
+};
+
 struct BuildReport {
   int kernels = 0;                          // launches of kernels in the plan
   int unique_kernels = 0;                   // equal kernels counted once
@@ -37,6 +47,7 @@ struct BuildReport {
   std::vector<FallbackOp> fallbacks;  // in the order of the trace
   Coverage coverage;  // counts FLOPs with each dynamic axis at its largest size
   std::vector<OperatorCount> operators;  // in the order of their names
+  std::vector<OutlinedReport> outlined;  // in the order of the trace
   // Linear layers, when quantisation was asked for.
   std::vector<QuantizedLayer> quantized_layers;
 

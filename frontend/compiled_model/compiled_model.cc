@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/compiled_model/memory_range.h"
 #include "frontend/compiled_model/model_versions.h"
+#include "frontend/compiled_model/outlined_versions.h"
 #include "frontend/torchscript/dict_order.h"
 #include "frontend/torchscript/gpu_state.h"
 #include "frontend/trace/input_nesting.h"
@@ -173,6 +174,10 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
       AITUNE_ASSIGN_OR_RETURN(state, GpuState::Of(model, loaded->device_));
     }
     loaded->written_inputs_ = trace->written_inputs;
+    AITUNE_ASSIGN_OR_RETURN(
+        loaded->outlined_,
+        LoadOutlined(trace->outlined, parts.outlined, parts.gpu,
+                     loaded->device_, cuda_graphs));
     *trace->region_place = {loaded->device_, /*is_trial=*/false, state};
     for (const RegionDefinition& region : parts.regions)
       regions.push_back(trace->make_fallback_region(region.ops, region.inputs,
@@ -302,8 +307,14 @@ bool CompiledModel::Fits(const ValueList& arguments) const {
   return inputs.ok() && executable_->OutputSizes(inputs->views).ok();
 }
 
+bool CompiledModel::FitsTensors(absl::Span<const TensorView> tensors) const {
+  return executable_->OutputSizes(tensors).ok();
+}
+
 absl::Status CompiledModel::TakeFailedCheck() const {
   AITUNE_RETURN_IF_ERROR(executable_->TakeFailedCheck());
+  for (const auto& outlined : outlined_)
+    AITUNE_RETURN_IF_ERROR(outlined->TakeFailedCheck());
   if (others_ == nullptr) return absl::OkStatus();
   for (const CompiledModel* other : others_->all())
     AITUNE_RETURN_IF_ERROR(other->TakeFailedCheck());
@@ -376,6 +387,35 @@ absl::StatusOr<std::vector<OwnedValue>> CompiledModel::RunLeaves(
   AITUNE_ASSIGN_OR_RETURN(Call call, Prepare(std::move(inputs)));
   AITUNE_RETURN_IF_ERROR(Execute(call));
   return OutputLeaves(output_structure_, call.outputs);
+}
+
+absl::StatusOr<std::optional<std::vector<OwnedValue>>> CompiledModel::RunIfFits(
+    absl::Span<const RegionValue> leaves) const {
+  absl::StatusOr<FlatTensors> inputs =
+      inputs_.TensorsOf(leaves, device_, ConstantCheck::kCheck);
+  if (!inputs.ok()) return std::nullopt;
+  absl::StatusOr<Call> call = Prepare(*std::move(inputs));
+  if (absl::IsInvalidArgument(call.status())) return std::nullopt;
+  AITUNE_RETURN_IF_ERROR(call.status());
+  AITUNE_RETURN_IF_ERROR(Execute(*call));
+  return OutputLeaves(output_structure_, call->outputs);
+}
+
+int64_t CompiledModel::MemoryInBytes() const {
+  int64_t bytes = executable_->MemoryInBytes();
+  for (const auto& outlined : outlined_) bytes += outlined->MemoryInBytes();
+  return bytes;
+}
+
+MemoryUse CompiledModel::Memory() const {
+  MemoryUse use = executable_->Memory();
+  for (const auto& outlined : outlined_) use += outlined->Memory();
+  return use;
+}
+
+void CompiledModel::FreeKeptMemory() const {
+  executable_->FreeKeptMemory();
+  for (const auto& outlined : outlined_) outlined->FreeKeptMemory();
 }
 
 absl::StatusOr<std::vector<StepProfile>> CompiledModel::Profile(

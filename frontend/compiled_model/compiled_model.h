@@ -126,6 +126,10 @@ class CompiledModel {
       absl::Span<const RegionValue> leaves,
       ConstantCheck check = ConstantCheck::kCheck) const;
 
+  // As RunLeaves; nothing where this version is not right for the leaves.
+  absl::StatusOr<std::optional<std::vector<OwnedValue>>> RunIfFits(
+      absl::Span<const RegionValue> leaves) const;
+
   // A call of RunLeaves with memory of the caller's, as Backend::Bind says,
   // whose errors it has too. The call does not keep this version: once it is
   // destroyed or repaired, running the call is kFailedPrecondition.
@@ -150,6 +154,9 @@ class CompiledModel {
   // whose tensors are on its device. May throw LibTorch's exceptions.
   // Thread-safe.
   bool Fits(const ValueList& arguments) const;
+
+  // The same for the tensors among the arguments, which need no memory.
+  bool FitsTensors(absl::Span<const TensorView> tensors) const;
 
   // Whether a call with these leaves writes to an input whose memory another
   // one has too: LibTorch must run it. Run refuses such arguments. Errors as
@@ -185,11 +192,11 @@ class CompiledModel {
   std::string GraphReason() const { return executable_->GraphReason(); }
   const Structure& input_structure() const { return inputs_.structure(); }
   const Structure& output_structure() const { return output_structure_; }
-  // Executable::MemoryInBytes.
-  int64_t MemoryInBytes() const { return executable_->MemoryInBytes(); }
-  // Executable::Memory and FreeKeptMemory, of this version alone.
-  MemoryUse Memory() const { return executable_->Memory(); }
-  void FreeKeptMemory() const { executable_->FreeKeptMemory(); }
+  // Executable::MemoryInBytes, Memory and FreeKeptMemory, of this version and
+  // the parts of control flow in it.
+  int64_t MemoryInBytes() const;
+  MemoryUse Memory() const;
+  void FreeKeptMemory() const;
   // The phases of Build and their seconds, in order: trace, import, those of
   // the compiler, load; for a model from the cache, those of looking it up.
   const std::vector<std::pair<std::string, double>>& phase_seconds() const {
@@ -240,6 +247,8 @@ class CompiledModel {
   std::vector<int> written_inputs_;         // Trace::written_inputs
   bool sees_dict_order_ = false;            // the result of SeesDictOrder
   std::shared_ptr<Executable> executable_;  // shared with calls under way
+  // The versions of the parts of control flow that LibTorch runs.
+  std::vector<std::shared_ptr<const CompiledModel>> outlined_;
   Device device_;
   BuildReport report_;
   CacheReport cache_;

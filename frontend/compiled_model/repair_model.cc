@@ -119,7 +119,7 @@ absl::StatusOr<bool> CompiledModel::Repair(const ValueList& arguments,
       laps.emplace_back(phase, seconds);
   }
   const bool changed =
-      !dropped.empty() ||
+      !dropped.empty() || !outlined_.empty() ||
       std::any_of(rebuilt->report_.wrong.begin(), rebuilt->report_.wrong.end(),
                   [&](const WrongCandidate& wrong) {
                     return std::none_of(report_.wrong.begin(),

@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "frontend/compiled_model/compiled_model.h"
 #include "frontend/torchscript/model_tensors.h"
+#include "frontend/trace/outlined_program.h"
 #include "frontend/trace/print_trace.h"
 #include "frontend/trace/trace.h"
 #include "runtime/plan/plan.h"
@@ -173,6 +174,21 @@ absl::StatusOr<ArtifactBlobs> ReplaceWeights(const ArtifactBlobs& stored,
       return refuse("",
                     "the compiler stored a filter, or another constant, "
                     "in an order of its own");
+  }
+  for (OutlinedParts& outlined : parts.outlined) {
+    const auto place = static_cast<size_t>(outlined.program);
+    if (outlined.program < 0 || place >= before.outlined.size() ||
+        place >= after.outlined.size())
+      return other_trace();
+    const OutlinedProgram &was = *before.outlined[place],
+                          &is = *after.outlined[place];
+    for (std::shared_ptr<const ArtifactBlobs>& version : outlined.versions) {
+      AITUNE_ASSIGN_OR_RETURN(
+          ArtifactBlobs replaced,
+          ReplaceWeights(*version, {was.model(), outlined.sha256},
+                         {is.model(), outlined.sha256}, gpu));
+      version = std::make_shared<const ArtifactBlobs>(std::move(replaced));
+    }
   }
   parts.output_structure = std::move(after.output_structure);
   return WriteArtifact(parts, changed.model, changed.sha256);

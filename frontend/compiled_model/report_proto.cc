@@ -45,6 +45,15 @@ BuildReportProto ToProto(const BuildReport& report) {
   reference.set_seconds(report.reference.seconds);
   for (const std::string& note : report.notes) proto.add_notes(note);
   proto.set_draws_random_numbers(report.draws_random_numbers);
+  for (const OutlinedReport& outlined : report.outlined) {
+    OutlinedReportProto& stored = *proto.add_outlined();
+    stored.set_place(outlined.place);
+    stored.set_versions(outlined.versions);
+    stored.set_ops(outlined.ops);
+    stored.set_compiled_ops(outlined.compiled_ops);
+    stored.set_kernels(outlined.kernels);
+    stored.set_why_not(outlined.why_not);
+  }
   for (const FallbackOp& fallback : report.fallbacks) {
     FallbackProto& stored = *proto.add_fallbacks();
     stored.set_trace_op(fallback.trace_op);
@@ -124,6 +133,10 @@ BuildReport FromProto(const BuildReportProto& proto) {
   report.reference.known = reference.known();
   report.reference.seconds = reference.seconds();
   report.draws_random_numbers = proto.draws_random_numbers();
+  for (const OutlinedReportProto& stored : proto.outlined())
+    report.outlined.push_back({stored.place(), stored.versions(), stored.ops(),
+                               stored.compiled_ops(), stored.kernels(),
+                               stored.why_not()});
   report.notes.assign(proto.notes().begin(), proto.notes().end());
   for (const FallbackProto& stored : proto.fallbacks())
     report.fallbacks.push_back({stored.trace_op(), stored.op(),

@@ -109,6 +109,7 @@ inline constexpr char kState[] = "aitune::state";
 inline constexpr char kWrittenInput[] = "aitune::written_input";
 
 class GpuState;
+class OutlinedProgram;
 
 // Where regions that LibTorch runs are, and what for.
 struct RegionPlace {
@@ -149,6 +150,9 @@ struct Trace {
   // Has the regions that were made, which run these operators alone, forget
   // the rest of the trace, such as weights. None can be made afterwards.
   std::function<void(const std::vector<int>& op_indices)> keep_only;
+  // The parts of control flow in these regions that can be compiled
+  // (outlined_program.h), in the order of the trace.
+  std::vector<std::shared_ptr<OutlinedProgram>> outlined;
   // Where regions made from now on run.
   std::shared_ptr<RegionPlace> region_place;
 };

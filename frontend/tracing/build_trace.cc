@@ -18,6 +18,7 @@
 #include "frontend/torchscript/model_state.h"
 #include "frontend/torchscript/prepare.h"
 #include "frontend/trace/fallback.h"
+#include "frontend/trace/outlined_program.h"
 #include "frontend/trace/size_region.h"
 #include "frontend/tracing/graph_program.h"
 #include "frontend/tracing/interpreter.h"
@@ -62,6 +63,8 @@ Trace Finish(TraceBuilder& builder, const Attempt& attempt,
   auto [trace, ops] = builder.Finish();
   trace.symbols = attempt.symbols;
   trace.notes = std::move(notes);
+  for (const std::shared_ptr<OutlinedProgram>& program : trace.outlined)
+    program->StopRecording();
   auto recorded = std::make_shared<RecordedTrace>();
   recorded->ops = std::move(ops);
   for (const TraceOp& op : trace.ops)

@@ -17,6 +17,7 @@
 #include "frontend/torchscript/model_state.h"
 #include "frontend/torchscript/state_copy.h"
 #include "frontend/torchscript/state_writes.h"
+#include "frontend/trace/outlined_program.h"
 
 namespace aitune::frontend {
 namespace {
@@ -47,6 +48,9 @@ class ProgramOnDevice {
       if (!run_) {
         const std::shared_ptr<torch::jit::Graph> moved = graph_->copy();
         MoveTo(*moved, device_);
+        ChangeOutlined(moved->block(), [this](torch::jit::Graph& body) {
+          MoveTo(body, device_);
+        });
         run_ = Interpret(moved, name_);
       }
       run = run_;

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -28,6 +29,8 @@ struct Interpreter::NodeRegion {
   // written.
   RecordedProgram program;
   RecordedFunction run_in_probe;
+  // The parts of the program that can be compiled.
+  std::vector<std::shared_ptr<OutlinedProgram>> outlined;
 
   bool is_if() const { return node->kind() == c10::prim::If; }
   bool is_loop() const { return node->kind() == c10::prim::Loop; }

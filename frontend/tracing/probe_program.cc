@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "frontend/trace/outlined_program.h"
 #include "frontend/tracing/graph_program.h"
 #include "frontend/tracing/probe_run.h"
 #include "frontend/values/missing_kernel.h"
@@ -84,6 +85,8 @@ RecordedFunction MakeProbeProgram(std::shared_ptr<Graph> graph,
           stack = arguments;
           const std::shared_ptr<Graph> copy = graph->copy();
           WidenCalls(copy->block());
+          ChangeOutlined(copy->block(),
+                         [](Graph& body) { WidenCalls(body.block()); });
           widened = MakeGraphProgram(copy, "probe of a region").run;
         }
         widened(stack);

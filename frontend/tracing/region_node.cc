@@ -2,6 +2,7 @@
 // takes apart values that only LibTorch knows.
 #include <ATen/Functions.h>
 #include <c10/core/InferenceMode.h>
+#include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/runtime/interpreter.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/node_region.h"
 #include "frontend/tracing/operator_traits.h"
+#include "frontend/tracing/outlining.h"
 #include "frontend/tracing/probe_program.h"
 #include "frontend/tracing/region_sizes.h"
 #include "frontend/tracing/region_writes.h"
@@ -69,6 +71,25 @@ std::set<Value*> LinearWeights(Node* node) {
     }
   }
   return weights;
+}
+
+// The inputs of `graph`, one for each of `contents`, whose elements are the
+// same in each call.
+std::unordered_map<Value*, at::Tensor> KnownInputs(
+    const std::vector<ProbedRef>& contents, Graph& graph) {
+  std::unordered_map<Value*, at::Tensor> known;
+  for (size_t i = 0; i < contents.size(); ++i) {
+    const ProbedValue& content = *contents[i];
+    if (!content.IsTensor() || !content.storage->constant ||
+        content.storage->tainted || content.storage->state >= 0 ||
+        content.tensor().unsafeGetTensorImpl()->is_wrapped_number())
+      continue;
+    // What the program has made it may write later.
+    const at::Tensor& tensor = content.tensor();
+    known.emplace(graph.inputs()[i],
+                  content.storage->read_only.empty() ? tensor.clone() : tensor);
+  }
+  return known;
 }
 
 bool IsList(const ProbedValue& value) {
@@ -184,6 +205,20 @@ absl::Status Interpreter::MakeRegionProgram(NodeRegion& region) const {
     input->setType(free->type());
     inner[free] = input;
   }
+  // What is the same in each call is a constant, so that the program is known
+  // better.
+  for (size_t i = 0; i < region.free.size(); ++i) {
+    const ProbedValue& content = *region.contents[i];
+    if (region.node->blocks().empty() || content.IsTensor() ||
+        !IsUniform(content) || HasOpaque(content) ||
+        std::count(region.lists.begin(), region.lists.end(), i) > 0)
+      continue;
+    const auto constant =
+        torch::jit::tryInsertConstant(*graph, ValueInProbe(content, 0));
+    if (!constant) continue;
+    (*constant)->setType(region.free[i]->type());
+    inner[region.free[i]] = *constant;
+  }
   const auto copy = [&](size_t place, c10::Symbol by) {
     Value* const free = region.free[place];
     Value* const copied = graph->insert(by, {inner[free]});
@@ -206,6 +241,8 @@ absl::Status Interpreter::MakeRegionProgram(NodeRegion& region) const {
   }
   return CatchExceptions(absl::StatusCode::kUnimplemented,
                          region.node->kind().toQualString(), [&] {
+                           region.outlined = OutlineBlocks(
+                               *graph, KnownInputs(region.contents, *graph));
                            region.program = MakeGraphProgram(graph, "region");
                            region.run_in_probe =
                                MakeProbeProgram(graph, region.program.run);
@@ -302,6 +339,9 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
       probes.push_back(probe[first_list + i]);
     *list = *MakeOpaque(std::move(probes), reason, &templates[first_list + i]);
   }
+  std::vector<std::shared_ptr<OutlinedProgram>>& all =
+      builder_.trace().outlined;
+  all.insert(all.end(), region.outlined.begin(), region.outlined.end());
   builder_.AddRegion(
       node->kind().toQualString(), std::move(region.program),
       std::move(recipes), std::move(templates), reason,

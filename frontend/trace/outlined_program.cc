@@ -1,0 +1,244 @@
+#include "frontend/trace/outlined_program.h"
+
+#include <ATen/Functions.h>
+#include <torch/csrc/jit/runtime/custom_operator.h>
+#include <torch/csrc/jit/runtime/interpreter.h>
+#include <torch/custom_class.h>
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/torchscript/interpreter_code.h"
+#include "frontend/values/torch_util.h"
+
+namespace aitune::frontend {
+namespace {
+
+// The greatest integer that is passed as a size, so that its tensor has memory:
+// one byte an element, which nobody reads or writes.
+constexpr int64_t kGreatestInteger = (int64_t{1} << 20) - 1;
+
+// Calls beyond so many different ones are not recorded.
+constexpr size_t kMostSeen = 64;
+
+// How far beyond the sizes that were seen a range reaches: the probes' elements
+// decide how often a loop was run, and those of calls are others.
+constexpr int64_t kReach = 4;
+constexpr int64_t kLeastReach = 256;   // elements of an axis
+constexpr int64_t kLeastCount = 1024;  // of integers, mostly loops' counters
+
+c10::Symbol OutlinedKind() {
+  return c10::Symbol::fromQualString("aitune::outlined");
+}
+
+// A tensor of n + 1 elements, which are never read.
+at::Tensor IntegerAsSize(int64_t n, const c10::Device& device) {
+  static std::mutex mutex;
+  static auto* const memory = new std::map<std::string, at::Tensor>();
+  const std::lock_guard<std::mutex> lock(mutex);
+  at::Tensor& whole = (*memory)[device.str()];
+  if (!whole.defined())
+    whole = at::empty({kGreatestInteger + 1},
+                      at::TensorOptions().dtype(at::kByte).device(device));
+  return whole.narrow(0, 0, n + 1);
+}
+
+// What a node keeps of a program.
+struct ProgramHolder : torch::CustomClassHolder {
+  explicit ProgramHolder(std::shared_ptr<OutlinedProgram> p)
+      : program(std::move(p)) {}
+  const std::shared_ptr<OutlinedProgram> program;
+};
+
+torch::jit::Operation OperationOf(const torch::jit::Node* node) {
+  const std::shared_ptr<OutlinedProgram> program =
+      static_cast<ProgramHolder*>(
+          node->ival(c10::attr::value).toCapsule().get())
+          ->program;
+  const std::shared_ptr<torch::jit::Code> body =
+      MakeCode(*node->g(c10::attr::Subgraph),
+               absl::StrCat("outlined ", program->place()));
+  return [program, body](torch::jit::Stack& stack) {
+    if (!program->RunCompiled(stack))
+      torch::jit::InterpreterState(*body).run(stack);
+  };
+}
+
+const torch::jit::RegisterOperators kRegistered({torch::jit::Operator(
+    OutlinedKind(), OperationOf, c10::AliasAnalysisKind::CONSERVATIVE)});
+
+}  // namespace
+
+OutlinedProgram::OutlinedProgram(std::string place, std::string text,
+                                 Model model, std::vector<OutlinedInput> inputs)
+    : place_(std::move(place)),
+      text_(std::move(text)),
+      model_(std::move(model)),
+      inputs_(std::move(inputs)) {}
+
+bool OutlinedProgram::ToModelInputs(at::ArrayRef<c10::IValue> inputs,
+                                    std::vector<c10::IValue>& values) const {
+  values.clear();
+  const at::Tensor* first = nullptr;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (inputs_[i] == OutlinedInput::kInteger) continue;
+    if (!inputs[i].isTensor() || !inputs[i].toTensor().defined() ||
+        inputs[i].toTensor().unsafeGetTensorImpl()->is_wrapped_number())
+      return false;
+    if (first == nullptr) first = &inputs[i].toTensor();
+  }
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (inputs_[i] == OutlinedInput::kTensor) {
+      values.push_back(inputs[i]);
+    } else if (inputs_[i] == OutlinedInput::kInteger) {
+      const int64_t n = inputs[i].toInt();
+      if (n < 0 || n > kGreatestInteger) return false;
+      values.emplace_back(IntegerAsSize(
+          n, first == nullptr ? c10::Device(c10::kCPU) : first->device()));
+    }
+  }
+  return true;
+}
+
+void OutlinedProgram::Record(at::ArrayRef<c10::IValue> inputs) {
+  if (!why_not_.empty() || seen_.size() >= kMostSeen) return;
+  std::vector<c10::IValue> values;
+  if (!ToModelInputs(inputs, values)) {
+    why_not_ = "it reads a negative integer or a number that is a tensor";
+    seen_.clear();
+    return;
+  }
+  SeenSizes sizes;
+  std::vector<DataType> dtypes;
+  for (const c10::IValue& value : values) {
+    const at::Tensor& tensor = value.toTensor();
+    const std::optional<DataType> dtype = FromScalarType(tensor.scalar_type());
+    if (!IsPlainTensor(tensor) || !dtype) {
+      why_not_ = "it reads a dtype or layout that compiled code has not";
+      seen_.clear();
+      return;
+    }
+    dtypes.push_back(*dtype);
+    sizes.push_back(tensor.sizes().vec());
+  }
+  if (seen_.empty()) {
+    dtypes_ = dtypes;
+    sample_ = ValueList(values).Clone();
+  }
+  const auto fits = [&] {
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      if (sizes[i].size() != seen_[0][i].size()) return false;
+    }
+    return dtypes == dtypes_;
+  };
+  // The first one's dtypes and ranks are compiled for.
+  if (!seen_.empty() && !fits()) return;
+  if (std::find(seen_.begin(), seen_.end(), sizes) == seen_.end())
+    seen_.push_back(std::move(sizes));
+}
+
+std::vector<InputSpec> OutlinedProgram::SpecsAround(
+    const SeenSizes& around) const {
+  std::vector<OutlinedInput> kinds;
+  for (const OutlinedInput kind : inputs_) {
+    if (kind != OutlinedInput::kConstant) kinds.push_back(kind);
+  }
+  std::map<std::vector<int64_t>, std::string> names;  // by the sizes seen
+  std::vector<InputSpec> specs;
+  for (size_t i = 0; i < around.size(); ++i) {
+    InputSpec& spec = specs.emplace_back();
+    spec.dtype = dtypes_[i];
+    for (size_t axis = 0; axis < around[i].size(); ++axis) {
+      std::vector<int64_t> seen;
+      for (const SeenSizes& sizes : seen_) seen.push_back(sizes[i][axis]);
+      const auto [least, greatest] =
+          std::minmax_element(seen.begin(), seen.end());
+      const bool is_integer = kinds[i] == OutlinedInput::kInteger;
+      AxisSpec& bounds = spec.axes.emplace_back();
+      bounds.min = bounds.max = around[i][axis];
+      if (*least == *greatest && !is_integer) continue;
+      bounds.min = std::min<int64_t>(*least, 1);
+      bounds.max = std::min(
+          kGreatestInteger + 1,
+          std::max(kReach * *greatest, is_integer ? kLeastCount : kLeastReach));
+      // One integer that was seen once may be any.
+      std::string& name =
+          names[*least == *greatest ? std::vector<int64_t>{-1, int64_t(i)}
+                                    : seen];
+      if (name.empty()) name = absl::StrCat("n", names.size());
+      bounds.name = name;
+    }
+  }
+  // Axes of one name have equal bounds: those of counters and of sizes differ.
+  std::map<std::string, int64_t> greatest;
+  for (const InputSpec& spec : specs) {
+    for (const AxisSpec& axis : spec.axes) {
+      int64_t& most = greatest[axis.name];
+      most = std::max(most, axis.max);
+    }
+  }
+  for (InputSpec& spec : specs) {
+    for (AxisSpec& axis : spec.axes) {
+      if (!axis.name.empty()) axis.max = greatest[axis.name];
+    }
+  }
+  return specs;
+}
+
+bool OutlinedProgram::RunCompiled(std::vector<c10::IValue>& stack) {
+  if (!is_recording_ && runner_ == nullptr) return false;
+  const at::ArrayRef<c10::IValue> inputs =
+      at::ArrayRef<c10::IValue>(stack).slice(stack.size() - inputs_.size());
+  if (is_recording_) {
+    Record(inputs);
+    return false;
+  }
+  std::vector<c10::IValue> values;
+  bool runs = ToModelInputs(inputs, values);
+  if (runs) {
+    const absl::StatusOr<bool> ran = runner_(values);
+    if (!ran.ok())
+      throw std::runtime_error(std::string(ran.status().message()));
+    runs = *ran;
+  }
+  if (!runs) {
+    ++misfits_;
+    return false;
+  }
+  stack.resize(stack.size() - inputs_.size());
+  stack.insert(stack.end(), std::make_move_iterator(values.begin()),
+               std::make_move_iterator(values.end()));
+  return true;
+}
+
+torch::jit::Node* InsertOutlined(torch::jit::Graph& graph,
+                                 std::shared_ptr<OutlinedProgram> program,
+                                 std::shared_ptr<torch::jit::Graph> body,
+                                 at::ArrayRef<torch::jit::Value*> inputs) {
+  torch::jit::Node* const node =
+      graph.create(OutlinedKind(), inputs, body->outputs().size());
+  node->g_(c10::attr::Subgraph, std::move(body));
+  node->ival_(c10::attr::value,
+              c10::IValue::make_capsule(
+                  c10::make_intrusive<ProgramHolder>(std::move(program))));
+  return graph.insertNode(node);
+}
+
+void ChangeOutlined(
+    torch::jit::Block* block,
+    const std::function<void(torch::jit::Graph& body)>& change) {
+  for (torch::jit::Node* node : block->nodes()) {
+    for (torch::jit::Block* inner : node->blocks())
+      ChangeOutlined(inner, change);
+    if (node->kind() != OutlinedKind()) continue;
+    const std::shared_ptr<torch::jit::Graph> body =
+        node->g(c10::attr::Subgraph)->copy();
+    change(*body);
+    node->g_(c10::attr::Subgraph, body);
+  }
+}
+
+}  // namespace aitune::frontend

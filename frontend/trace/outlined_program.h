@@ -1,0 +1,125 @@
+// A part of control flow that depends on data, outlined so that it can be
+// compiled.
+//
+// LibTorch runs an if or a loop whose way depends on data: a trace has one way.
+// But the operators of a branch, or of a loop's body, mostly are a program
+// whose way is known. Each such part becomes one node of the graph that
+// LibTorch interprets, and a model of its own: it is traced, compiled and
+// loaded as any other, for the inputs that it was seen with while the whole
+// model was traced. For inputs that no compiled version is right for, LibTorch
+// runs the part.
+// Internal: includes LibTorch.
+#ifndef AITUNE_FRONTEND_TRACE_OUTLINED_PROGRAM_H_
+#define AITUNE_FRONTEND_TRACE_OUTLINED_PROGRAM_H_
+
+#include <ATen/core/TensorBody.h>
+#include <ATen/core/ivalue.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "frontend/torchscript/input_spec.h"
+#include "frontend/torchscript/model.h"
+#include "frontend/values/value_list.h"
+
+namespace aitune::frontend {
+
+// What each input of an outlined program becomes as an input of its model.
+enum class OutlinedInput {
+  kTensor,    // itself
+  kInteger,   // the integer n: a tensor of n + 1 elements, so that n is a size
+  kConstant,  // none: the model has its elements
+};
+
+// Runs a compiled version: replaces the model's inputs by its outputs. False,
+// and nothing changed, for inputs that no version is right for. Thread-safe.
+using OutlinedRunner =
+    std::function<absl::StatusOr<bool>(std::vector<c10::IValue>& values)>;
+
+class OutlinedProgram {
+ public:
+  // `place` is where it begins in the model's source, such as "model.py:12";
+  // `text` names the program: equal ones have equal texts. `model`'s forward
+  // takes the inputs that `inputs` say and gives one tensor or a tuple of
+  // tensors.
+  OutlinedProgram(std::string place, std::string text, Model model,
+                  std::vector<OutlinedInput> inputs);
+
+  const std::string& place() const { return place_; }
+  const std::string& text() const { return text_; }
+  const Model& model() const { return model_; }
+
+  // One call that was seen: the sizes of each of the model's inputs.
+  using SeenSizes = std::vector<std::vector<int64_t>>;
+  // The different calls that were seen, in their order. Empty: none, or
+  // whyNot() says what in them can't be compiled.
+  const std::vector<SeenSizes>& seen() const { return seen_; }
+  const std::string& why_not() const { return why_not_; }
+  // The model's inputs in the first call.
+  const ValueList& sample() const { return sample_; }
+  // The kinds of inputs to compile for, so that `around`, which is one of
+  // seen(), is among them: axes that were seen with one size have that; others
+  // are ranges, beyond what was seen, and have one name where they were always
+  // equal.
+  std::vector<InputSpec> SpecsAround(const SeenSizes& around) const;
+
+  // Until this is called, runs are recorded. Called once, before others than
+  // the tracer run it.
+  void StopRecording() { is_recording_ = false; }
+  // Has `runner` run it from now on, if it has a version for the inputs; null:
+  // LibTorch runs it. Called once, before others than the tracer run it.
+  void set_runner(OutlinedRunner runner) { runner_ = std::move(runner); }
+  bool has_runner() const { return runner_ != nullptr; }
+
+  // The number of runs in which no compiled version was right for the inputs.
+  int64_t misfits() const { return misfits_; }
+
+  // Replaces the inputs at the end of `stack` by the outputs, if a compiled
+  // version runs them. Throws what the program raises. Thread-safe once
+  // recording has stopped.
+  bool RunCompiled(std::vector<c10::IValue>& stack);
+
+  size_t input_count() const { return inputs_.size(); }
+
+ private:
+  // The model's inputs; false where one of the program's can't be one.
+  bool ToModelInputs(at::ArrayRef<c10::IValue> inputs,
+                     std::vector<c10::IValue>& values) const;
+  void Record(at::ArrayRef<c10::IValue> inputs);
+
+  const std::string place_, text_;
+  const Model model_;
+  const std::vector<OutlinedInput> inputs_;
+  bool is_recording_ = true;
+  std::vector<SeenSizes> seen_;
+  std::vector<DataType> dtypes_;  // of the model's inputs
+  ValueList sample_;
+  std::string why_not_;
+  OutlinedRunner runner_;
+  std::atomic<int64_t> misfits_ = 0;
+};
+
+// Adds to `graph`, at its insertion point, the node that runs `program`, or
+// `body`, which computes the same, where no compiled version does. The node
+// keeps `program`. Throws LibTorch's errors.
+torch::jit::Node* InsertOutlined(torch::jit::Graph& graph,
+                                 std::shared_ptr<OutlinedProgram> program,
+                                 std::shared_ptr<torch::jit::Graph> body,
+                                 at::ArrayRef<torch::jit::Value*> inputs);
+
+// The graphs that LibTorch runs in place of the outlined programs in `block`
+// and its inner blocks, replaced by what `change` makes of each. It is given
+// copies.
+void ChangeOutlined(torch::jit::Block* block,
+                    const std::function<void(torch::jit::Graph& body)>& change);
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_TRACE_OUTLINED_PROGRAM_H_

@@ -1,0 +1,231 @@
+#include "frontend/tracing/outlined_groups.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <unordered_set>
+
+namespace aitune::frontend {
+namespace {
+
+using torch::jit::Block;
+using torch::jit::Node;
+using torch::jit::Value;
+
+// Operators of a group below which a call of its own costs more than it saves.
+constexpr int kLeastOperators = 2;
+
+bool IsTensor(const Value* value) {
+  return value->type()->kind() == c10::TypeKind::TensorType;
+}
+
+// The node of `block` in which `node` is.
+Node* InBlock(Node* node, const Block* block) {
+  while (node->owningBlock() != block) node = node->owningBlock()->owningNode();
+  return node;
+}
+
+bool IsContraction(const Node* node) {
+  static const auto* const kNames = new std::set<std::string>{
+      "aten::linear", "aten::matmul", "aten::mm",
+      "aten::bmm",    "aten::addmm",  "aten::conv1d",
+      "aten::conv2d", "aten::conv3d", "aten::_convolution",
+      "aten::lstm",   "aten::gru",    "aten::scaled_dot_product_attention"};
+  return kNames->count(node->kind().toQualString()) > 0;
+}
+
+// The values from outside that `node`, or what is computed anew for it, reads.
+void CollectRead(Node* node, OutliningRules& rules,
+                 std::unordered_set<Value*>& read,
+                 std::unordered_set<const Node*>& visited) {
+  if (!visited.insert(node).second) return;
+  for (Value* input : node->inputs()) {
+    if (rules.IsComputedAnew(input->node()))
+      CollectRead(input->node(), rules, read, visited);
+    else
+      read.insert(input);
+  }
+  for (Block* block : node->blocks()) {
+    for (Node* inner : block->nodes()) CollectRead(inner, rules, read, visited);
+    for (Value* output : block->outputs()) {
+      if (rules.IsComputedAnew(output->node()))
+        CollectRead(output->node(), rules, read, visited);
+      else
+        read.insert(output);
+    }
+  }
+}
+
+// The nodes between two that write tensors, in a new order.
+class Scheduler {
+ public:
+  Scheduler(Block* block, std::vector<Node*> nodes, OutliningRules& rules)
+      : block_(block), nodes_(std::move(nodes)), rules_(rules) {
+    for (Node* node : nodes_) {
+      waiting_.insert(node);
+      if (!rules_.CanBeOutlined(node)) continue;
+      std::unordered_set<const Node*> visited;
+      CollectRead(node, rules_, read_[node], visited);
+    }
+  }
+
+  // The order; appends groups to `all_groups`.
+  std::vector<Node*> Run(std::vector<std::vector<Node*>>& all_groups) {
+    std::vector<std::vector<Node*>> groups;
+    std::vector<Node*> order;
+    while (!waiting_.empty()) {
+      const size_t before = order.size();
+      for (bool any = true; any;) any = TakeOthers(order);
+      std::vector<Node*> group = TakeGroup();
+      order.insert(order.end(), group.begin(), group.end());
+      if (!group.empty()) groups.push_back(std::move(group));
+      // A cycle there can't be; the order that the block had is right.
+      if (order.size() == before) return nodes_;
+    }
+    all_groups.insert(all_groups.end(), groups.begin(), groups.end());
+    return order;
+  }
+
+ private:
+  bool IsWaiting(Value* value) const {
+    Node* const node = value->node();
+    return node->owningBlock() == block_ && waiting_.count(node) > 0;
+  }
+
+  // Of the values that `node` and its blocks read.
+  bool AllThere(Node* node) const {
+    const auto there = [this](Value* value) { return !IsWaiting(value); };
+    return std::all_of(node->inputs().begin(), node->inputs().end(), there) &&
+           std::all_of(
+               node->blocks().begin(), node->blocks().end(), [&](Block* block) {
+                 return std::all_of(block->outputs().begin(),
+                                    block->outputs().end(), there) &&
+                        std::all_of(block->nodes().begin(),
+                                    block->nodes().end(),
+                                    [this](Node* n) { return AllThere(n); });
+               });
+  }
+
+  // Those that LibTorch runs, in their order where one may be seen by another.
+  bool TakeOthers(std::vector<Node*>& order) {
+    bool any = false, passed_one = false;
+    for (Node* node : nodes_) {
+      if (waiting_.count(node) == 0 || rules_.CanBeOutlined(node)) continue;
+      const bool is_free =
+          rules_.IsComputedAnew(node) || node->kind() == c10::prim::Constant;
+      if ((!is_free && passed_one) || !AllThere(node)) {
+        passed_one = passed_one || !is_free;
+        continue;
+      }
+      waiting_.erase(node);
+      order.push_back(node);
+      any = true;
+    }
+    return any;
+  }
+
+  std::vector<Node*> TakeGroup() {
+    std::vector<Node*> group;
+    for (Node* node : nodes_) {
+      if (waiting_.count(node) == 0 || !rules_.CanBeOutlined(node)) continue;
+      const auto& read = read_.at(node);
+      if (std::any_of(read.begin(), read.end(),
+                      [this](Value* value) { return IsWaiting(value); }))
+        continue;
+      waiting_.erase(node);
+      group.push_back(node);
+    }
+    return group;
+  }
+
+  Block* const block_;
+  const std::vector<Node*> nodes_;
+  OutliningRules& rules_;
+  std::unordered_set<Node*> waiting_;
+  std::unordered_map<Node*, std::unordered_set<Value*>> read_;
+};
+
+// Whether somebody outside of `group` reads `value`, directly or through what
+// is computed anew.
+bool IsReadOutside(const Value* value, const std::unordered_set<Node*>& group,
+                   const Block* block, OutliningRules& rules) {
+  const auto& uses = value->uses();
+  return std::any_of(uses.begin(), uses.end(), [&](const torch::jit::Use& use) {
+    if (use.user->kind() == c10::prim::Return &&
+        use.user->owningBlock() == block)
+      return true;
+    Node* const user = InBlock(use.user, block);
+    if (group.count(user) > 0) return false;
+    if (!rules.IsComputedAnew(user)) return true;
+    return std::any_of(user->outputs().begin(), user->outputs().end(),
+                       [&](const Value* output) {
+                         return IsReadOutside(output, group, block, rules);
+                       });
+  });
+}
+
+// The operators of a group that compute, at least kLeastOperators where a
+// contraction is among them.
+template <typename Nodes>
+int CountOperators(const Nodes& nodes) {
+  int count = 0;
+  for (const Node* node : nodes) {
+    if (IsContraction(node)) return kLeastOperators;
+    for (const Block* block : node->blocks())
+      count += CountOperators(block->nodes());
+    const bool computes = node->kind().is_aten() && !MayGiveView(node) &&
+                          node->outputs().size() > 0 &&
+                          IsTensor(node->outputs()[0]);
+    count += computes ? 1 : 0;
+  }
+  return count;
+}
+
+}  // namespace
+
+std::vector<OutlinedGroup> FormGroups(Block* block, OutliningRules& rules) {
+  const std::vector<Node*> nodes(block->nodes().begin(), block->nodes().end());
+  std::vector<std::vector<Node*>> groups;
+  std::vector<Node*> order, segment;
+  const auto end_segment = [&] {
+    const std::vector<Node*> taken =
+        Scheduler(block, segment, rules).Run(groups);
+    order.insert(order.end(), taken.begin(), taken.end());
+    segment.clear();
+  };
+  for (Node* node : nodes) {
+    if (!MayWriteElements(node)) {
+      segment.push_back(node);
+      continue;
+    }
+    end_segment();
+    order.push_back(node);
+  }
+  end_segment();
+  for (Node* node : order) node->moveBefore(block->return_node());
+  auto all = block->owningGraph()->block()->nodes();
+  const bool writes = std::any_of(all.begin(), all.end(), MayWriteElements);
+  std::vector<OutlinedGroup> result;
+  for (const std::vector<Node*>& members : groups) {
+    if (CountOperators(members) < kLeastOperators) continue;
+    OutlinedGroup group;
+    group.nodes = members;
+    const std::unordered_set<Node*> set(members.begin(), members.end());
+    bool gives_view = false, gives_tensors = true;
+    for (Node* node : members) {
+      for (Value* output : node->outputs()) {
+        if (!IsReadOutside(output, set, block, rules)) continue;
+        group.outputs.push_back(output);
+        gives_view = gives_view || MayGiveView(node) || !node->blocks().empty();
+        gives_tensors = gives_tensors && IsTensor(output);
+      }
+    }
+    // Who writes a tensor would write what it is a view of, too.
+    if (group.outputs.empty() || !gives_tensors || (writes && gives_view))
+      continue;
+    result.push_back(std::move(group));
+  }
+  return result;
+}
+
+}  // namespace aitune::frontend

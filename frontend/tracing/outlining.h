@@ -1,0 +1,37 @@
+// Outlines the parts of control flow that can be compiled
+// (frontend/trace/outlined_program.h).
+//
+// A block of an if or of a loop is split into what LibTorch must do (numbers
+// that are read out of tensors, lists that change, writes, inner control flow)
+// and groups of functional operators on tensors, as few and as large as their
+// order allows. Integers that follow from sizes, constants and lists of these
+// are computed in each group that reads them, so that the tracer knows where
+// they come from.
+// Internal: includes LibTorch.
+#ifndef AITUNE_FRONTEND_TRACING_OUTLINING_H_
+#define AITUNE_FRONTEND_TRACING_OUTLINING_H_
+
+#include <ATen/core/TensorBody.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "frontend/trace/outlined_program.h"
+
+namespace aitune::frontend {
+
+// Replaces groups of operators in the blocks of the nodes of `graph` by nodes
+// that run them as outlined programs, which are returned in the graph's order.
+// `constants` are the inputs of `graph` whose elements are known: a program's
+// model has them. A group of one cheap operator stays as it is. Throws
+// LibTorch's errors.
+std::vector<std::shared_ptr<OutlinedProgram>> OutlineBlocks(
+    torch::jit::Graph& graph,
+    const std::unordered_map<torch::jit::Value*, at::Tensor>& constants);
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_TRACING_OUTLINING_H_

@@ -1,0 +1,258 @@
+#include "frontend/tracing/outlining_rules.h"
+
+#include <torch/csrc/jit/ir/constants.h>
+#include <torch/csrc/jit/runtime/operator.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "frontend/torchscript/prepare.h"
+#include "frontend/tracing/operator_traits.h"
+#include "frontend/tracing/region_sizes.h"
+
+namespace aitune::frontend {
+namespace {
+
+using torch::jit::Block;
+using torch::jit::Node;
+using torch::jit::Value;
+using TypeKind = c10::TypeKind;
+
+bool IsTensor(const Value* value) {
+  return value->type()->kind() == TypeKind::TensorType;
+}
+
+bool IsOptionalTensor(const Value* value) {
+  const auto optional = value->type()->cast<c10::OptionalType>();
+  return optional != nullptr &&
+         optional->getElementType()->kind() == TypeKind::TensorType;
+}
+
+bool IsTensorList(const Value* value) {
+  const auto list = value->type()->cast<c10::ListType>();
+  return list != nullptr &&
+         list->getElementType()->kind() == TypeKind::TensorType;
+}
+
+bool IsNumber(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.unsafeGetTensorImpl()->is_wrapped_number();
+}
+
+bool Writes(const Node* node) {
+  const c10::FunctionSchema* const schema = node->maybeSchema();
+  return schema != nullptr && WritesTensors(*schema);
+}
+
+// Asks a tensor for a number that its elements do not decide.
+bool AsksForSizes(const Node* node) {
+  static const auto* const kNames = new std::set<std::string>{
+      "aten::size",  "aten::dim",    "aten::numel",   "aten::is_floating_point",
+      "prim::dtype", "prim::device", "prim::is_cuda", "aten::is_complex"};
+  const std::string name = node->kind().toQualString();
+  return kNames->count(name) > 0 ||
+         (name == "aten::len" && IsTensor(node->input(0)));
+}
+
+bool IsNumberLike(const Value* value) {
+  switch (value->type()->kind()) {
+    case TypeKind::IntType:
+    case TypeKind::FloatType:
+    case TypeKind::BoolType:
+    case TypeKind::StringType:
+    case TypeKind::NoneType:
+    case TypeKind::DeviceObjType:
+      return true;
+    case TypeKind::ListType: {
+      const auto element =
+          value->type()->cast<c10::ListType>()->getElementType();
+      return element->kind() == TypeKind::IntType ||
+             element->kind() == TypeKind::FloatType ||
+             element->kind() == TypeKind::BoolType;
+    }
+    default:
+      return false;
+  }
+}
+
+// Whether all that reads this list only reads its elements.
+bool IsOnlyRead(const Value* list) {
+  const auto& uses = list->uses();
+  return std::all_of(uses.begin(), uses.end(), [](const torch::jit::Use& use) {
+    return use.user->kind().is_aten() && use.user->maybeSchema() != nullptr &&
+           !Writes(use.user) && use.user->kind() != c10::aten::list &&
+           !std::any_of(use.user->outputs().begin(), use.user->outputs().end(),
+                        [](const Value* v) { return IsTensorList(v); });
+  });
+}
+
+// Whether results' sizes depend on elements, or the results are drawn.
+bool DependsOnMore(Node* node, const c10::FunctionSchema& schema) {
+  auto tensor = std::make_shared<ProbedValue>();
+  tensor->kind = ProbedValue::Kind::kTensor;
+  tensor->storage = std::make_shared<TracedStorage>();
+  tensor->storage->tainted = true;
+  const std::vector<ProbedRef> arguments(node->inputs().size(), tensor);
+  return schema.name() == "aten::index" || node->isNondeterministic() ||
+         HasDataDependentSizes(schema, arguments);
+}
+
+}  // namespace
+
+void OutliningRules::Forget(Node* node) {
+  outlined_.erase(node);
+  anew_.erase(node);
+}
+
+bool OutliningRules::CanBeOutlined(Node* node) {
+  const auto known = outlined_.find(node);
+  if (known != outlined_.end()) return known->second;
+  const bool can = FindCanBeOutlined(node);
+  outlined_[node] = can;
+  return can;
+}
+
+bool OutliningRules::IsComputedAnew(Node* node) {
+  const auto known = anew_.find(node);
+  if (known != anew_.end()) return known->second;
+  const bool is = FindIsComputedAnew(node);
+  anew_[node] = is;
+  return is;
+}
+
+bool OutliningRules::CanBeRead(Value* value) {
+  return IsComputedAnew(value->node()) || IsTensor(value) ||
+         value->type()->kind() == TypeKind::IntType ||
+         (IsOptionalTensor(value) && CanBeOutlined(value->node()));
+}
+
+bool OutliningRules::AllCanBeRead(at::ArrayRef<Value*> values) {
+  return std::all_of(values.begin(), values.end(),
+                     [this](Value* value) { return CanBeRead(value); });
+}
+
+bool OutliningRules::IsPureBlock(Block* block, bool numbers_only) {
+  return std::all_of(block->nodes().begin(), block->nodes().end(),
+                     [&](Node* node) {
+                       return node->kind() == c10::prim::RaiseException ||
+                              node->kind() == c10::prim::Constant ||
+                              IsComputedAnew(node) ||
+                              (!numbers_only && CanBeOutlined(node));
+                     }) &&
+         std::all_of(block->outputs().begin(), block->outputs().end(),
+                     [&](Value* output) {
+                       return numbers_only
+                                  ? IsNumberLike(output) && CanBeRead(output)
+                                  : CanBeRead(output);
+                     });
+}
+
+bool OutliningRules::IsDecidedBySizes(Node* node, bool numbers_only) {
+  return IsComputedAnew(node->input(0)->node()) &&
+         std::all_of(
+             node->blocks().begin(), node->blocks().end(),
+             [&](Block* block) { return IsPureBlock(block, numbers_only); });
+}
+
+bool OutliningRules::FindIsComputedAnew(Node* node) {
+  // Weights are constants of the program's model.
+  if (node->kind() == c10::prim::Constant) {
+    const auto value = torch::jit::toIValue(node->output());
+    return value && (!value->isTensor() || IsNumber(value->toTensor()));
+  }
+  if (node->kind() == c10::prim::Uninitialized) return true;
+  if (node->kind() == c10::prim::If)
+    return !node->outputs().empty() && IsDecidedBySizes(node, true);
+  if (node->kind() == c10::prim::Param || node->kind() == c10::prim::Return ||
+      !node->blocks().empty() || node->outputs().size() != 1)
+    return false;
+  const Value* const output = node->output();
+  if (node->kind() == c10::prim::ListConstruct) {
+    return (IsNumberLike(output) || IsTensorList(output)) &&
+           IsOnlyRead(output) && AllCanBeRead(node->inputs());
+  }
+  if (AsksForSizes(node)) return IsTensor(node->input(0));
+  if (node->kind() == c10::aten::__is__ || node->kind() == c10::aten::__isnot__)
+    return AllCanBeRead(node->inputs());
+  if (!IsNumberLike(output) || node->maybeSchema() == nullptr || Writes(node) ||
+      node->isNondeterministic() || node->hasSideEffects())
+    return false;
+  return !node->inputs().empty() &&
+         std::all_of(node->inputs().begin(), node->inputs().end(),
+                     [this](Value* input) {
+                       return IsNumberLike(input) && CanBeRead(input);
+                     });
+}
+
+bool OutliningRules::FindCanBeOutlined(Node* node) {
+  if (IsDisabled(*node)) return false;
+  if (node->kind() == c10::prim::If)
+    return !IsComputedAnew(node) && IsDecidedBySizes(node, false);
+  if (node->kind() == c10::prim::unchecked_cast)
+    return IsTensor(node->output()) && CanBeRead(node->input(0));
+  if (node->kind() == c10::prim::ListUnpack) {
+    return IsTensorList(node->input(0)) &&
+           CanBeOutlined(node->input(0)->node()) &&
+           node->input(0)->node()->kind() != c10::prim::ListUnpack;
+  }
+  const c10::FunctionSchema* const schema = node->maybeSchema();
+  if (!node->kind().is_aten() || schema == nullptr || schema->is_vararg() ||
+      !node->blocks().empty() || node->outputs().empty() || Writes(node) ||
+      DependsOnMore(node, *schema))
+    return false;
+  const bool gives_list =
+      node->outputs().size() == 1 && IsTensorList(node->output());
+  if (gives_list) {
+    const auto& uses = node->output()->uses();
+    if (std::any_of(uses.begin(), uses.end(), [](const torch::jit::Use& use) {
+          return use.user->kind() != c10::prim::ListUnpack;
+        }))
+      return false;
+  } else if (!std::all_of(node->outputs().begin(), node->outputs().end(),
+                          [](const Value* v) { return IsTensor(v); })) {
+    return false;
+  }
+  return AllCanBeRead(node->inputs());
+}
+
+bool AsksForMemory(Block* block) {
+  static const auto* const kNames = new std::set<std::string>{
+      "aten::stride",      "aten::is_contiguous", "aten::storage_offset",
+      "aten::as_strided",  "aten::data_ptr",      "aten::is_set_to",
+      "aten::as_strided_", "aten::set_"};
+  return std::any_of(block->nodes().begin(), block->nodes().end(),
+                     [](Node* node) {
+                       return kNames->count(node->kind().toQualString()) > 0 ||
+                              std::any_of(node->blocks().begin(),
+                                          node->blocks().end(), AsksForMemory);
+                     });
+}
+
+bool MayWriteElements(Node* node) {
+  const c10::FunctionSchema* const schema = node->maybeSchema();
+  if (schema != nullptr && WritesTensors(*schema)) {
+    for (size_t i = 0; i < schema->arguments().size(); ++i) {
+      const c10::AliasInfo* const alias = schema->arguments()[i].alias_info();
+      if (alias != nullptr && alias->isWrite() &&
+          (i >= node->inputs().size() || IsTensor(node->input(i))))
+        return true;
+    }
+  }
+  return std::any_of(
+      node->blocks().begin(), node->blocks().end(), [](Block* block) {
+        return std::any_of(block->nodes().begin(), block->nodes().end(),
+                           MayWriteElements);
+      });
+}
+
+bool MayGiveView(const Node* node) {
+  const c10::FunctionSchema* const schema = node->maybeSchema();
+  return schema != nullptr &&
+         std::any_of(schema->returns().begin(), schema->returns().end(),
+                     [](const c10::Argument& result) {
+                       return result.alias_info() != nullptr;
+                     });
+}
+
+}  // namespace aitune::frontend

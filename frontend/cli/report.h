@@ -82,7 +82,8 @@ struct Report {
   // The parts of control flow that LibTorch runs.
   std::vector<frontend::OutlinedReport> outlined;
   // The share, in [0, 1], of compiled steps in the time of all steps, each run
-  // alone. Not set when it was not measured, or when LibTorch runs no step.
+  // alone. Not set when it was not measured, when LibTorch runs no step, or
+  // when parts of what it runs are compiled.
   std::optional<double> compiled_time_share;
   std::optional<frontend::CheckReport> check;
   std::vector<TimingRow> timing;  // ours first

@@ -89,9 +89,9 @@ std::string OutlinedText(
     if (part.versions == 0) table.AddRow({part.place, part.why_not});
   }
   const std::string text =
-      Line("branches",
-           absl::StrFormat("%d of %d parts of this control flow are compiled, "
-                           "%d of their %d operators",
+      Line("parts",
+           absl::StrFormat("of this, %d of %d parts are compiled, with %d of "
+                           "their %d operators",
                            compiled, static_cast<int>(outlined.size()),
                            compiled_ops, ops));
   return text + (table.empty() ? "" : table.ToString(kIndent));

@@ -116,8 +116,11 @@ absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
         TimeSubject(options, *subject, **compiled, {"eager", "torchscript"});
     if (!rows.ok()) return rows.status();
     report.timing = *std::move(rows);
-    report.compiled_time_share =
-        MeasureCompiledShare(options, *subject, **compiled);
+    // Which part of such a step's time is compiled is not known.
+    if (std::none_of(report.outlined.begin(), report.outlined.end(),
+                     [](const auto& part) { return part.versions > 0; }))
+      report.compiled_time_share =
+          MeasureCompiledShare(options, *subject, **compiled);
   }
   // Again: its arenas and graphs are made by its first calls.
   report.memory->executable = (*compiled)->MemoryInBytes();

@@ -224,6 +224,7 @@ absl::StatusOr<ArtifactBlobs> WriteArtifact(const CompiledParts& parts,
   for (const std::string& spec : parts.input_specs) proto.add_input_specs(spec);
   proto.mutable_trace_anchor()->Assign(parts.trace_anchor.begin(),
                                        parts.trace_anchor.end());
+  proto.set_rolled_loops(parts.rolled_loops);
   *proto.mutable_report() = ToProto(parts.report);
 
   const TensorIndex index(ModelTensors(model));
@@ -290,6 +291,7 @@ absl::StatusOr<CompiledParts> ReadArtifact(std::string_view model_blob,
                            proto.input_specs().end());
   parts.trace_anchor.assign(proto.trace_anchor().begin(),
                             proto.trace_anchor().end());
+  parts.rolled_loops = proto.rolled_loops();
   parts.report = FromProto(proto.report());
   TensorsByName tensors = ByName(ModelTensors(model));
   if (NeedsUnmade(proto, tensors)) {

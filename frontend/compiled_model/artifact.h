@@ -54,6 +54,7 @@ struct CompiledParts {
   std::string trace_sha256;
   std::vector<std::string> input_specs;
   std::vector<int64_t> trace_anchor;
+  bool rolled_loops = false;
   // cuda::DescribeGpu of the GPU that the plan was made for; empty for a CPU.
   std::string gpu;
   BuildReport report;

@@ -77,7 +77,13 @@ struct Traced {
   Trace trace;
   std::vector<InputSpec> specs;
   std::vector<int64_t> anchor;
+  bool rolled_loops = false;
 };
+
+// Whether LibTorch runs the whole model as one operator.
+bool IsWhole(const Trace& trace) {
+  return trace.ops.size() == 1 && trace.ops[0].name == kWholeModel;
+}
 
 // MakeTrace. Where the model raises at other sizes of dynamic axes than those
 // of the samples, the trace is for those of the samples alone.
@@ -86,8 +92,14 @@ absl::StatusOr<Traced> TraceInputs(const Model& model,
                                    const BuildOptions& options) {
   TraceOptions trace_options = WithProgress(options);
   absl::StatusOr<Trace> trace = MakeTrace(model, inputs, trace_options);
+  if (trace_options.rolled_loops && trace.ok() && IsWhole(*trace)) {
+    // A loop that can't be one operator may be unrolled.
+    trace_options.rolled_loops = false;
+    trace = MakeTrace(model, inputs, trace_options);
+  }
   if (trace.ok())
-    return Traced{*std::move(trace), inputs.specs, options.trace.anchor};
+    return Traced{*std::move(trace), inputs.specs, options.trace.anchor,
+                  trace_options.rolled_loops};
   // An anchor is of dynamic axes.
   if (!absl::IsInvalidArgument(trace.status()) || !inputs.samples ||
       options.trace.anchor.empty())
@@ -98,7 +110,10 @@ absl::StatusOr<Traced> TraceInputs(const Model& model,
   trace_options.anchor.clear();
   absl::StatusOr<Trace> alone = MakeTrace(model, fixed, trace_options);
   if (!alone.ok()) return trace.status();
-  return Traced{*std::move(alone), std::move(fixed.specs), {}};
+  return Traced{*std::move(alone),
+                std::move(fixed.specs),
+                {},
+                trace_options.rolled_loops};
 }
 
 // A build's entry in the cache, or the reason why the cache is not used.
@@ -233,7 +248,7 @@ absl::Status DescribeLayers(const Model& model, const Trace& trace,
       const quant::QuantizationOptions asked,
       quant::ParseQuantizationOptions(options.quantization));
   if (asked.verdict == quant::Verdict::kOn && !options.mayQuantizeNone &&
-      trace.ops.size() == 1 && trace.ops[0].name == kWholeModel)
+      IsWhole(trace))
     return absl::FailedPreconditionError(absl::StrCat(
         "No layer of the model can be quantised, as LibTorch runs it whole: ",
         trace.ops[0].must_fall_back));
@@ -265,6 +280,7 @@ CompiledParts PartsOf(Traced& traced, CompiledTrace compiled) {
   for (const InputSpec& spec : traced.specs)
     parts.input_specs.push_back(ToString(spec));
   parts.trace_anchor = traced.anchor;
+  parts.rolled_loops = traced.rolled_loops;
   if (!parts.regions.empty()) parts.trace_sha256 = TraceSha256(trace);
   for (const SizeConstraint& constraint : trace.constraints)
     *parts.plan.add_constraints() = ToProto(constraint);

@@ -71,11 +71,12 @@ std::string TextOf(const CompileOptions& options) {
 }
 
 std::string TextOf(const TraceOptions& options) {
-  const auto& [iterations, loop_ops, ops, seed, anchor, for_gpu, progress] =
-      options;
+  const auto& [iterations, loop_ops, ops, seed, anchor, for_gpu, rolled,
+               outlines, progress] = options;
   return absl::StrCat(" iterations=", iterations, " loop ops=", loop_ops,
                       " ops=", ops, " seed=", seed,
-                      " anchor=", absl::StrJoin(anchor, ","), " gpu=", for_gpu);
+                      " anchor=", absl::StrJoin(anchor, ","), " gpu=", for_gpu,
+                      rolled ? " rolled" : "", outlines ? "" : " plain");
 }
 
 // Numbers to the last bit, which their descriptions round.

@@ -129,6 +129,8 @@ absl::StatusOr<Trace> TraceAgain(const Model& model,
         "again");
   TraceOptions options;
   options.anchor = parts.trace_anchor;
+  options.rolled_loops = parts.rolled_loops;
+  options.outlines = !parts.outlined.empty();
   options.for_gpu = parts.plan.device() == "cuda";
   return MakeTrace(model, inputs, options);
 }

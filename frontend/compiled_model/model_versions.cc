@@ -80,6 +80,8 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> ModelVersions::BuildFor(
                    ": one is built"));
   BuildOptions options = options_;
   options.trace.anchor = sizes;
+  // Beside the one for the lengths that the first version has unrolled.
+  options.trace.rolled_loops = true;
   ModelInputs inputs = inputs_;
   inputs.samples.reset();
   absl::StatusOr<std::unique_ptr<CompiledModel>> made =

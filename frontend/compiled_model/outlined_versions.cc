@@ -121,6 +121,7 @@ std::vector<OutlinedParts> CompileOutlined(
   inner.trace = options.trace;
   inner.trace.anchor.clear();
   inner.trace.progress = nullptr;
+  inner.trace.outlines = false;
   inner.cuda_graphs = options.cuda_graphs;
   inner.keep_artifact = true;
   std::vector<OutlinedParts> parts;
@@ -128,6 +129,7 @@ std::vector<OutlinedParts> CompileOutlined(
     inner.model_sha256 = OutlinedSha256(*programs[i]);
     const Versions versions =
         Compile(*programs[i], inner, reports.emplace_back());
+    programs[i]->ForgetSample();
     if (versions.empty()) continue;
     OutlinedParts& stored = parts.emplace_back();
     stored.program = static_cast<int>(i);
@@ -143,6 +145,8 @@ absl::StatusOr<Versions> LoadOutlined(
     const std::vector<OutlinedParts>& parts, std::string_view gpu,
     const Device& device, bool cuda_graphs) {
   Versions all;
+  for (const std::shared_ptr<OutlinedProgram>& program : programs)
+    program->ForgetSample();
   for (const OutlinedParts& stored : parts) {
     if (stored.program < 0 ||
         static_cast<size_t>(stored.program) >= programs.size() ||

@@ -55,11 +55,17 @@ bool IsMutable(const c10::Type& type) {
   }
 }
 
+// What an operator writes to.
+struct Written {
+  Value* value;
+  bool only_container;  // and not the tensors in it
+};
+
 // Appends what operators in the block, at any depth, write to.
-void CollectWritten(Block& block, std::vector<Value*>& written) {
+void CollectWritten(Block& block, std::vector<Written>& written) {
   for (Node* node : block.nodes()) {
     for (const size_t i : WrittenArguments(*node))
-      written.push_back(node->inputs()[i]);
+      written.push_back({node->inputs()[i], WritesOnlyContainer(*node)});
     for (Block* inner : node->blocks()) CollectWritten(*inner, written);
   }
 }
@@ -90,15 +96,20 @@ class Marker {
   }
 
   void VisitLoop(Block* body, AliasDb& aliases) {
-    std::vector<Value*> written;
+    std::vector<Written> written;
     CollectWritten(*body, written);
     for (size_t i = 1; i < body->inputs().size(); ++i) {
       Value* const carried = body->inputs()[i];
       Value* const handed_on = body->outputs()[i];
       if (handed_on == carried || !IsMutable(*carried->type())) continue;
-      if (std::any_of(written.begin(), written.end(), [&](Value* value) {
-            return value == carried || aliases.mayContainAlias(value, carried);
-          }))
+      const bool is_tensor =
+          carried->type()->kind() == c10::TypeKind::TensorType;
+      if (std::any_of(written.begin(), written.end(),
+                      [&](const Written& write) {
+                        return !(is_tensor && write.only_container) &&
+                               (write.value == carried ||
+                                aliases.mayContainAlias(write.value, carried));
+                      }))
         Mark(handed_on);
     }
   }

@@ -1,5 +1,8 @@
 #include "frontend/torchscript/written_arguments.h"
 
+#include <set>
+#include <string>
+
 namespace aitune::frontend {
 
 std::vector<size_t> WrittenArguments(const torch::jit::Node& node) {
@@ -12,6 +15,18 @@ std::vector<size_t> WrittenArguments(const torch::jit::Node& node) {
     if (alias != nullptr && alias->isWrite()) written.push_back(i);
   }
   return written;
+}
+
+bool WritesOnlyContainer(const torch::jit::Node& node) {
+  static const auto* const names = new std::set<std::string>{
+      "aten::append",   "aten::insert",  "aten::extend", "aten::pop",
+      "aten::clear",    "aten::popitem", "aten::remove", "aten::reverse",
+      "aten::sort",     "aten::update",  "aten::Delete", "aten::setdefault",
+      "aten::_set_item"};
+  if (node.inputs().empty()) return false;
+  const c10::TypeKind kind = node.inputs()[0]->type()->kind();
+  return (kind == c10::TypeKind::ListType || kind == c10::TypeKind::DictType) &&
+         names->count(node.kind().toQualString()) > 0;
 }
 
 }  // namespace aitune::frontend

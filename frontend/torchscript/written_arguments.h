@@ -14,6 +14,10 @@ namespace aitune::frontend {
 // dicts. None for a node without a schema. Thread-safe.
 std::vector<size_t> WrittenArguments(const torch::jit::Node& node);
 
+// Whether what it writes is a list or dict, whose tensors stay as they are.
+// Thread-safe.
+bool WritesOnlyContainer(const torch::jit::Node& node);
+
 }  // namespace aitune::frontend
 
 #endif  // AITUNE_FRONTEND_TORCHSCRIPT_WRITTEN_ARGUMENTS_H_

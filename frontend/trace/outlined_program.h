@@ -70,6 +70,9 @@ class OutlinedProgram {
   // equal.
   std::vector<InputSpec> SpecsAround(const SeenSizes& around) const;
 
+  // Frees what only compiling needs.
+  void ForgetSample() { sample_ = ValueList(); }
+
   // Until this is called, runs are recorded. Called once, before others than
   // the tracer run it.
   void StopRecording() { is_recording_ = false; }

@@ -23,6 +23,7 @@
 #include "frontend/tracing/graph_program.h"
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/operator_traits.h"
+#include "frontend/tracing/outlining.h"
 #include "frontend/tracing/region_of_trace.h"
 #include "frontend/tracing/trace_interface.h"
 #include "frontend/values/random_numbers.h"
@@ -99,13 +100,34 @@ PreparedGraph AsItIs(const Model& model) {
   return graph;
 }
 
-// The whole model as one operator that LibTorch runs.
+// Runs the model on the inputs of each probe, so that what is outlined of it is
+// seen with inputs. The state is `saved`, and put back. What it raises is seen
+// elsewhere.
+void RunProbes(const Model& model, const PreparedGraph& prepared,
+               const Attempt& attempt, const RecordedFunction& run,
+               const ModelState& saved) {
+  for (const std::vector<c10::IValue>& inputs : attempt.inputs) {
+    CatchExceptions(absl::StatusCode::kInternal, "", [&]() -> absl::Status {
+      const c10::InferenceMode inference;
+      AITUNE_ASSIGN_OR_RETURN(
+          torch::jit::Stack stack,
+          model.impl().MakeStack(ValueList(inputs).Clone()));
+      stack[0] = prepared.module._ivalue();
+      run(stack);
+      return absl::OkStatus();
+    }).IgnoreError();
+    if (saved.HasChanged()) saved.Restore();
+  }
+}
+
+// The whole model as one operator that LibTorch runs, with what can be compiled
+// of it outlined.
 absl::StatusOr<Trace> TraceWhole(
     const Model& model, const PreparedGraph& frozen, const Attempt& attempt,
     const SizeFitter& fitter, SizeRegion& region, const TraceOptions& options,
-    const std::string& reason, std::vector<std::string> notes) {
-  const PreparedGraph prepared =
-      ModelState(model).exists() ? AsItIs(model) : frozen;
+    const std::string& reason, std::vector<std::string> notes,
+    const ModelState& saved) {
+  PreparedGraph prepared = saved.exists() ? AsItIs(model) : frozen;
   TraceFindings findings;
   Interpreter interpreter(prepared.graph, &fitter, &region, options, &findings);
   AITUNE_ASSIGN_OR_RETURN(
@@ -116,9 +138,21 @@ absl::StatusOr<Trace> TraceWhole(
   TraceBuilder& builder = interpreter.builder();
   ResultTemplate result;
   result.value = builder.AddOpaque(reason);
-  builder.AddRegion(kWholeModel, MakeGraphProgram(prepared.graph, "forward"),
-                    std::move(recipes), {result}, reason,
-                    /*has_side_effects=*/true);
+  RecordedProgram program = MakeGraphProgram(prepared.graph, "forward");
+  if (options.outlines) {
+    AITUNE_RETURN_IF_ERROR(
+        CatchExceptions(absl::StatusCode::kInternal, "outlining", [&] {
+          const std::shared_ptr<torch::jit::Graph> graph =
+              prepared.graph->copy();
+          builder.trace().outlined = OutlineForward(*graph, prepared.module);
+          if (builder.trace().outlined.empty()) return absl::OkStatus();
+          program = MakeGraphProgram(graph, "forward");
+          RunProbes(model, prepared, attempt, program.run, saved);
+          return absl::OkStatus();
+        }));
+  }
+  builder.AddRegion(kWholeModel, std::move(program), std::move(recipes),
+                    {result}, reason, /*has_side_effects=*/true);
   builder.trace().outputs.push_back(result.value);
   builder.trace().output_structure.type_name =
       prepared.graph->outputs()[0]->type()->annotation_str();
@@ -306,7 +340,7 @@ absl::StatusOr<Trace> TraceRegion(const Model& model,
         status = prepare(of_all, few, whole);
         if (!status.ok()) return status;
         return TraceWhole(model, prepared, whole, few, of_all.region(), options,
-                          std::string(trace.status().message()), notes);
+                          std::string(trace.status().message()), notes, saved);
       }
       default:
         break;
@@ -391,7 +425,7 @@ absl::StatusOr<Trace> BuildTrace(const Model& model, const ValueList& samples,
   if (status.code() == absl::StatusCode::kUnimplemented ||
       status.code() == absl::StatusCode::kOutOfRange) {
     trace = TraceWhole(model, prepared, attempt, fitter, region, options,
-                       std::string(status.message()), notes);
+                       std::string(status.message()), notes, *saved);
     if (!trace.ok()) return trace;
   }
   if (trace.ok()) {

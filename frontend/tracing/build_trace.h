@@ -36,6 +36,13 @@ struct TraceOptions {
   // Whether what is traced, on the CPU, is to run on a GPU: of the flags and
   // dtypes that autocast's operators have for each, those for GPUs count.
   bool for_gpu = false;
+  // Whether LibTorch runs loops whose length follows from sizes whole, with
+  // their bodies compiled (outlining.h): the trace is then right for all
+  // lengths. Otherwise they are unrolled, and it is right for one.
+  bool rolled_loops = false;
+  // Whether what LibTorch runs is outlined where it can be compiled
+  // (Trace::outlined).
+  bool outlines = true;
   // Called with the number of operators run so far, of which all probes count
   // as one, and the number expected, which does not know the lengths of loops.
   std::function<void(int done, int total)> progress;

@@ -393,6 +393,8 @@ absl::Status Interpreter::RunLoop(Node* node) {
   if (LoopDependsOnData(node))
     return RunAsRegion(node, "how often it runs depends on data");
   if (findings_.long_loops.count(node) > 0) return RunAsRegion(node, kLongLoop);
+  if (options_.rolled_loops && !Get(node->input(0))->uniform)
+    return RunAsRegion(node, kRolledLoop);
   AITUNE_ASSIGN_OR_RETURN(
       int64_t trips, UniformInt(Get(node->input(0)), "the length of a loop"));
   absl::StatusOr<bool> running =

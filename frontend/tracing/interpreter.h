@@ -50,6 +50,9 @@ inline constexpr char kUntypedArgument[] =
 // The reason why LibTorch runs a loop whole whose length is known.
 inline constexpr char kLongLoop[] = "a loop is too long to unroll";
 
+// The reason why LibTorch runs a loop whole with TraceOptions::rolled_loops.
+inline constexpr char kRolledLoop[] = "its length depends on sizes";
+
 // What a trace of a program finds that another one must know from the start.
 struct TraceFindings {
   // Loops of the graph that are not unrolled.
@@ -192,6 +195,9 @@ class Interpreter {
   // Fills in `contents`, `written` and `lists`, and prepares the writes.
   absl::Status FindRegionInputs(NodeRegion& region);
   absl::Status MakeRegionProgram(NodeRegion& region) const;
+  // Sets ProbedValue::is_list_of_known of a result.
+  void NoteKnownList(const NodeRegion& region, const RegionWays& ways,
+                     ProbedValue& result) const;
   absl::StatusOr<ProbedRef> RegionResult(const NodeRegion& region,
                                          const RegionWays& ways, size_t output,
                                          ResultTemplate* recipe);

@@ -32,6 +32,10 @@ struct Interpreter::NodeRegion {
   // The parts of the program that can be compiled.
   std::vector<std::shared_ptr<OutlinedProgram>> outlined;
 
+  // Whether no data decides which ways it goes: a loop of a known length.
+  bool has_one_way() const {
+    return reason == kLongLoop || reason == kRolledLoop;
+  }
   bool is_if() const { return node->kind() == c10::prim::If; }
   bool is_loop() const { return node->kind() == c10::prim::Loop; }
   size_t output_count() const { return node->outputs().size(); }
@@ -48,6 +52,8 @@ struct Interpreter::RegionWays {
   // The values that it shares memory with, some way, of those that went in and
   // of the results.
   std::vector<std::set<size_t>> aliased, shared;
+  // Whether the sizes of tensors in the program do not come from data.
+  bool sizes_known = false;
   // Whether a way that was not run may give something else: one that raises,
   // or of control flow in the blocks, which goes only the ways that the probes'
   // elements say.

@@ -215,7 +215,7 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
                           InvokeOnNumber(given));
   if (on_number) return *std::move(on_number);
   const c10::InferenceMode inference;
-  bool opaque = false;
+  bool opaque = false, reads_list = false;
   Invocation call = given;
   const bool swaps = options_.for_gpu && IsAutocast(call.schema->name());
   if (swaps) SwapDevicesOfAutocast(call.arguments);
@@ -233,6 +233,11 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
     traits.tainted = traits.tainted || IsTainted(*argument);
     CollectTensors(argument, traits.tensors);
     CollectOpaqueTensors(argument, traits.opaque_tensors);
+    if (argument->is_list_of_known) {
+      reads_list = true;
+      traits.sources.insert(traits.sources.end(), argument->type.sizes.begin(),
+                            argument->type.sizes.end());
+    }
     if (std::optional<SizeExpression> size = SizeOf(argument);
         size && !size->constant()) {
       traits.sources.push_back(*size);
@@ -290,7 +295,8 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
   if (traits.tainted && HasDataDependentSizes(*call.schema, call.arguments)) {
     traits.opaque = "its size depends on data";
   } else if (opaque) {
-    must_fall_back = has_sizes ? kUntypedArgument : kUnknownResult;
+    must_fall_back =
+        has_sizes && !reads_list ? kUntypedArgument : kUnknownResult;
     // A number that only scales elements leaves the sizes known.
     bool only_scalars = true;
     for (size_t i = 0;

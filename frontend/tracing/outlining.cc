@@ -2,8 +2,10 @@
 
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/constants.h>
+#include <torch/csrc/jit/passes/canonicalize.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <set>
 #include <unordered_set>
@@ -11,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/model.h"
+#include "frontend/torchscript/state_writes.h"
 #include "frontend/tracing/outlined_groups.h"
 
 namespace aitune::frontend {
@@ -126,9 +129,11 @@ Model ModelOf(Graph& body, const std::vector<OutlinedInput>& kinds,
 }
 
 // The text of `body` without places in files.
-std::string TextOf(const Graph& body, const std::vector<OutlinedInput>& kinds,
+std::string TextOf(Graph& body, const std::vector<OutlinedInput>& kinds,
                    const std::vector<at::Tensor>& constants) {
-  std::string text = body.toString(/*print_source_locations=*/false);
+  std::string text =
+      torch::jit::Canonicalize(body.copy(), /*keep_unique_names=*/false)
+          ->toString(/*print_source_locations=*/false);
   for (const OutlinedInput kind : kinds)
     absl::StrAppend(&text, static_cast<int>(kind));
   for (const at::Tensor& constant : constants)
@@ -137,10 +142,34 @@ std::string TextOf(const Graph& body, const std::vector<OutlinedInput>& kinds,
   return text;
 }
 
+// The attributes of `self`, whose value is `object`, and of its modules that
+// are read in `block` and that no call changes.
+void CollectWeights(Block* block, Value* self, const c10::IValue& object,
+                    const StateWrites& writes,
+                    std::unordered_map<Value*, at::Tensor>& constants) {
+  std::unordered_map<Value*, c10::IValue> objects = {{self, object}};
+  const std::function<void(Block*)> visit = [&](Block* inside) {
+    for (Node* node : inside->nodes()) {
+      for (Block* inner : node->blocks()) visit(inner);
+      if (node->kind() != c10::prim::GetAttr) continue;
+      const auto of = objects.find(node->input(0));
+      const std::string& name = node->s(c10::attr::name);
+      if (of == objects.end() || writes.Sets(name)) continue;
+      const c10::IValue value = of->second.toObjectRef().getAttr(name);
+      if (value.isObject()) objects[node->output()] = value;
+      if (value.isTensor() && value.toTensor().defined() &&
+          !writes.Has(value.toTensor()))
+        constants[node->output()] = value.toTensor();
+    }
+  };
+  visit(block);
+}
+
 class Outliner {
  public:
-  explicit Outliner(const std::unordered_map<Value*, at::Tensor>& constants)
-      : constants_(constants) {}
+  Outliner(const std::unordered_map<Value*, at::Tensor>& constants,
+           bool outermost_too)
+      : constants_(constants), outermost_too_(outermost_too) {}
 
   void Visit(Block* block) {
     const std::vector<Node*> nodes(block->nodes().begin(),
@@ -149,7 +178,7 @@ class Outliner {
       if (rules_.CanBeOutlined(node)) continue;
       for (Block* inner : node->blocks()) Visit(inner);
     }
-    if (block->owningNode() == nullptr) return;
+    if (block->owningNode() == nullptr && !outermost_too_) return;
     for (const OutlinedGroup& group : FormGroups(block, rules_)) Outline(group);
     RemoveUnread(block);
   }
@@ -226,6 +255,7 @@ class Outliner {
   }
 
   const std::unordered_map<Value*, at::Tensor>& constants_;
+  const bool outermost_too_;  // the graph's own block
   OutliningRules rules_;
   std::unordered_set<Node*> outlined_;  // nodes that are not removed yet
 };
@@ -235,7 +265,22 @@ class Outliner {
 std::vector<std::shared_ptr<OutlinedProgram>> OutlineBlocks(
     Graph& graph, const std::unordered_map<Value*, at::Tensor>& constants) {
   if (AsksForMemory(graph.block())) return {};
-  Outliner outliner(constants);
+  Outliner outliner(constants, /*outermost_too=*/false);
+  outliner.Visit(graph.block());
+  graph.lint();
+  return std::move(outliner.programs);
+}
+
+std::vector<std::shared_ptr<OutlinedProgram>> OutlineForward(
+    Graph& graph, const torch::jit::Module& module) {
+  if (AsksForMemory(graph.block())) return {};
+  const StateWrites writes(module);
+  // Constants may be what is written.
+  if (!writes.constants().empty() || !writes.WhyUnknown().empty()) return {};
+  std::unordered_map<Value*, at::Tensor> constants;
+  CollectWeights(graph.block(), graph.inputs()[0], module._ivalue(), writes,
+                 constants);
+  Outliner outliner(constants, /*outermost_too=*/true);
   outliner.Visit(graph.block());
   graph.lint();
   return std::move(outliner.programs);

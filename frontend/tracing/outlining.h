@@ -12,6 +12,7 @@
 #define AITUNE_FRONTEND_TRACING_OUTLINING_H_
 
 #include <ATen/core/TensorBody.h>
+#include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <memory>
@@ -25,12 +26,17 @@ namespace aitune::frontend {
 
 // Replaces groups of operators in the blocks of the nodes of `graph` by nodes
 // that run them as outlined programs, which are returned in the graph's order.
-// `constants` are the inputs of `graph` whose elements are known: a program's
+// `constants` are the values of `graph` whose elements are known: a program's
 // model has them. A group of one cheap operator stays as it is. Throws
 // LibTorch's errors.
 std::vector<std::shared_ptr<OutlinedProgram>> OutlineBlocks(
     torch::jit::Graph& graph,
     const std::unordered_map<torch::jit::Value*, at::Tensor>& constants);
+
+// The same for all of `graph`, the forward of `module` with calls inlined: its
+// first input is the module. Attributes that no call writes are constants.
+std::vector<std::shared_ptr<OutlinedProgram>> OutlineForward(
+    torch::jit::Graph& graph, const torch::jit::Module& module);
 
 }  // namespace aitune::frontend
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "frontend/torchscript/prepare.h"
+#include "frontend/torchscript/written_arguments.h"
 #include "frontend/tracing/operator_traits.h"
 #include "frontend/tracing/region_sizes.h"
 
@@ -230,20 +231,12 @@ bool AsksForMemory(Block* block) {
 }
 
 bool MayWriteElements(Node* node) {
-  const c10::FunctionSchema* const schema = node->maybeSchema();
-  if (schema != nullptr && WritesTensors(*schema)) {
-    for (size_t i = 0; i < schema->arguments().size(); ++i) {
-      const c10::AliasInfo* const alias = schema->arguments()[i].alias_info();
-      if (alias != nullptr && alias->isWrite() &&
-          (i >= node->inputs().size() || IsTensor(node->input(i))))
-        return true;
-    }
-  }
-  return std::any_of(
-      node->blocks().begin(), node->blocks().end(), [](Block* block) {
-        return std::any_of(block->nodes().begin(), block->nodes().end(),
-                           MayWriteElements);
-      });
+  return (!WrittenArguments(*node).empty() && !WritesOnlyContainer(*node)) ||
+         std::any_of(
+             node->blocks().begin(), node->blocks().end(), [](Block* block) {
+               return std::any_of(block->nodes().begin(), block->nodes().end(),
+                                  MayWriteElements);
+             });
 }
 
 bool MayGiveView(const Node* node) {

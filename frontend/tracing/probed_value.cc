@@ -29,7 +29,8 @@ bool HasOpaque(const ProbedValue& value) {
 }
 
 bool HasUnknownSizes(const ProbedValue& value) {
-  if (value.kind == ProbedValue::Kind::kOpaque) return !value.has_sizes;
+  if (value.kind == ProbedValue::Kind::kOpaque)
+    return !value.has_sizes && !value.is_list_of_known;
   return std::any_of(value.elements.begin(), value.elements.end(),
                      [](const ProbedRef& e) { return HasUnknownSizes(*e); });
 }

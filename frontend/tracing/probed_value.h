@@ -92,6 +92,9 @@ struct ProbedValue {
   // kOpaque: whether this is a tensor (of complex numbers, for example) whose
   // sizes do not depend on data; they are then type.sizes.
   bool has_sizes = false;
+  // kOpaque: whether this is a list of tensors, whose number and sizes do not
+  // depend on data. They follow from type.sizes.
+  bool is_list_of_known = false;
   // kOpaque: whether its dtype, rank or kind depends on data, or that of a
   // part.
   bool of_varying_type = false;

@@ -17,6 +17,7 @@
 #include "frontend/tracing/node_region.h"
 #include "frontend/tracing/operator_traits.h"
 #include "frontend/tracing/outlining.h"
+#include "frontend/tracing/outlining_rules.h"
 #include "frontend/tracing/probe_program.h"
 #include "frontend/tracing/region_sizes.h"
 #include "frontend/tracing/region_writes.h"
@@ -154,6 +155,8 @@ absl::Status Interpreter::FindRegionInputs(NodeRegion& region) {
       return absl::UnimplementedError(absl::StrCat(
           "the elements of a list, dict or tuple are written where ", reason));
     }
+    // A list that is written may hold a tensor that is not.
+    if (content->IsTensor() && !MayWriteElements(node)) continue;
     if (!aliases_->writesToAlias(node, {free})) continue;
     if (IsList(*content)) {
       region.lists.push_back(i);
@@ -209,9 +212,11 @@ absl::Status Interpreter::MakeRegionProgram(NodeRegion& region) const {
   // better.
   for (size_t i = 0; i < region.free.size(); ++i) {
     const ProbedValue& content = *region.contents[i];
-    if (region.node->blocks().empty() || content.IsTensor() ||
-        !IsUniform(content) || HasOpaque(content) ||
-        std::count(region.lists.begin(), region.lists.end(), i) > 0)
+    const bool may_change =
+        content.kind != Kind::kPlain &&
+        region.free[i]->node()->kind() != c10::prim::Constant;
+    if (region.node->blocks().empty() || content.IsTensor() || may_change ||
+        !IsUniform(content))
       continue;
     const auto constant =
         torch::jit::tryInsertConstant(*graph, ValueInProbe(content, 0));
@@ -241,13 +246,41 @@ absl::Status Interpreter::MakeRegionProgram(NodeRegion& region) const {
   }
   return CatchExceptions(absl::StatusCode::kUnimplemented,
                          region.node->kind().toQualString(), [&] {
-                           region.outlined = OutlineBlocks(
-                               *graph, KnownInputs(region.contents, *graph));
+                           if (options_.outlines)
+                             region.outlined = OutlineBlocks(
+                                 *graph, KnownInputs(region.contents, *graph));
                            region.program = MakeGraphProgram(graph, "region");
                            region.run_in_probe =
                                MakeProbeProgram(graph, region.program.run);
                            return absl::OkStatus();
                          });
+}
+
+void Interpreter::NoteKnownList(const NodeRegion& region,
+                                const RegionWays& ways,
+                                ProbedValue& result) const {
+  if (!region.has_one_way() || !ways.sizes_known || ways.others_unseen) return;
+  const at::Tensor* first = nullptr;
+  for (const c10::IValue& probe : result.probes) {
+    if (!probe.isTensorList()) return;
+    for (const c10::IValue& element : probe.toListRef()) {
+      const at::Tensor& tensor = element.toTensor();
+      if (!IsPlainTensor(tensor)) return;
+      if (first == nullptr) first = &tensor;
+      if (tensor.scalar_type() != first->scalar_type() ||
+          tensor.dim() != first->dim())
+        return;
+    }
+  }
+  // One of these may be the list itself, as it was before.
+  std::vector<SizeExpression> sources;
+  for (const ProbedRef& content : region.contents) {
+    const std::vector<SizeExpression>& sizes = content->type.sizes;
+    sources.insert(sources.end(), sizes.begin(), sizes.end());
+    if (content->size) sources.push_back(*content->size);
+  }
+  result.is_list_of_known = true;
+  result.type.sizes = std::move(sources);
 }
 
 absl::StatusOr<ProbedRef> Interpreter::RegionResult(const NodeRegion& region,
@@ -272,6 +305,7 @@ absl::StatusOr<ProbedRef> Interpreter::RegionResult(const NodeRegion& region,
       is_known ? Convert(std::move(probes), traits, recipe)
                : MakeOpaque(std::move(probes), region.reason, recipe));
   if (result->kind != Kind::kOpaque) return result;
+  NoteKnownList(region, ways, *result);
   const auto& kinds = ways.kinds[output];
   result->of_varying_type =
       ways.others_unseen ||
@@ -338,6 +372,7 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
     for (const std::vector<c10::IValue>& probe : ways.outputs)
       probes.push_back(probe[first_list + i]);
     *list = *MakeOpaque(std::move(probes), reason, &templates[first_list + i]);
+    NoteKnownList(region, ways, *list);
   }
   std::vector<std::shared_ptr<OutlinedProgram>>& all =
       builder_.trace().outlined;

@@ -36,7 +36,8 @@ bool ContainsKind(Block* block, const std::vector<c10::Symbol>& kinds) {
 // Whether a value that only LibTorch knows is a tensor of unknown sizes, or a
 // number that may become a size.
 bool BringsSizes(const ProbedValue& value) {
-  if (value.kind == Kind::kOpaque && !value.has_sizes)
+  if (value.kind == Kind::kOpaque && !value.has_sizes &&
+      !value.is_list_of_known)
     return !value.probes[0].isBool() && !value.probes[0].isDouble();
   return std::any_of(value.elements.begin(), value.elements.end(),
                      [](const ProbedRef& e) { return BringsSizes(*e); });
@@ -119,8 +120,9 @@ absl::StatusOr<Interpreter::RegionWays> Interpreter::RunAllWays(
       std::none_of(region.contents.begin(), region.contents.end(),
                    [](const ProbedRef& c) { return BringsSizes(*c); }) &&
       std::none_of(node->blocks().begin(), node->blocks().end(), MayPickSizes);
+  ways.sizes_known = (is_if || is_loop) && sizes_known;
   for (size_t i = 0; i < output_count; ++i)
-    ways.stable.push_back((is_if || is_loop) && sizes_known &&
+    ways.stable.push_back(ways.sizes_known &&
                           !MayBeOfSeveralTypes(*node->output(i)->type()));
   ways.others_unseen = Contains(node, {c10::prim::If, c10::prim::Loop});
   // As the data decides, and then with each other decision that data could
@@ -144,7 +146,7 @@ absl::StatusOr<Interpreter::RegionWays> Interpreter::RunAllWays(
     if (!status.ok()) return absl::UnimplementedError(status.message());
     std::vector<std::vector<c10::IValue>> others;
     if (is_if) others = {{true}, {false}};
-    if (is_loop && region.reason != kLongLoop)
+    if (is_loop && !region.has_one_way())
       others = {{int64_t{0}, false}, {int64_t{1}, true}};
     for (const std::vector<c10::IValue>& control : others) {
       std::vector<c10::IValue> other;

@@ -111,7 +111,11 @@ CompileOptions OptionsOfVersion(const CompileSettings& settings,
   return options;
 }
 
-Built BuildVersion(const VersionRequest& request, const BuildOptions& build) {
+Built BuildVersion(const VersionRequest& request, const BuildOptions& asked) {
+  BuildOptions build = asked;
+  // The first one is fastest for the lengths of loops that it has unrolled, and
+  // the next is for all.
+  build.trace.rolled_loops = !request.is_first;
   const ModelInputs inputs =
       InputsToBuild(request.wanted, request.arguments, kReach);
   LogOutputCode(

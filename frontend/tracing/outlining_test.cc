@@ -1,0 +1,188 @@
+// Which parts of control flow are outlined, and for what they are compiled.
+#include "frontend/tracing/outlining.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "frontend/tracing/trace_test_util.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace aitune::frontend {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+// The kinds of inputs that each outlined program of the trace is compiled for:
+// "float32[4,6], float32[n1=1..256,6]".
+std::vector<std::string> Outlined(const Trace& trace) {
+  std::vector<std::string> texts;
+  for (const std::shared_ptr<OutlinedProgram>& program : trace.outlined) {
+    if (program->seen().empty()) {
+      texts.push_back(program->why_not());
+      continue;
+    }
+    texts.push_back(absl::StrJoin(program->SpecsAround(program->seen()[0]),
+                                  ", ",
+                                  [](std::string* out, const InputSpec& spec) {
+                                    absl::StrAppend(out, ToString(spec));
+                                  }));
+  }
+  return texts;
+}
+
+Trace TraceOf(const std::string& body,
+              const std::vector<std::string>& specs = {"float32[4,6]"},
+              const TraceOptions& options = {}) {
+  auto trace = TraceAndCompare(
+      absl::StrCat("def forward(self, x: Tensor):\n", body), specs, options);
+  EXPECT_TRUE(trace.ok()) << trace.status();
+  return trace.ok() ? *std::move(trace) : Trace();
+}
+
+TEST(OutliningTest, EachBranchIsAProgram) {
+  const Trace trace = TraceOf(
+      "  if bool(x.sum() > 0):\n    y = (x * 2).tanh() + 1\n"
+      "  else:\n    y = (x - 1).exp()\n  return y");
+  EXPECT_THAT(Outlined(trace), ElementsAre("float32[4,6]", "float32[4,6]"));
+}
+
+TEST(OutliningTest, OneOperatorIsNotWorthACall) {
+  EXPECT_THAT(Outlined(TraceOf("  if bool(x.sum() > 0):\n    x = x * 2\n"
+                               "  return x")),
+              IsEmpty());
+  EXPECT_THAT(Outlined(TraceOf("  if bool(x.sum() > 0):\n    x = x.t()[:4]\n"
+                               "  return x")),
+              IsEmpty());
+  EXPECT_THAT(Outlined(TraceOf("  if bool(x.sum() > 0):\n"
+                               "    x = x @ x.t()\n  return x")),
+              SizeIs(1));
+}
+
+// What LibTorch must do, such as reading a number, splits a body; what only
+// stands between does not.
+TEST(OutliningTest, ALoopsBodyIsSplitWhereItMust) {
+  EXPECT_THAT(
+      Outlined(TraceOf("  i = 0\n  while bool(x.sum() < 100) and i < 50:\n"
+                       "    x = x.abs() * 2 + 1\n    i += 1\n  return x")),
+      SizeIs(1));
+  EXPECT_THAT(
+      Outlined(TraceOf("  i = 0\n  while bool(x.sum() < 100) and i < 50:\n"
+                       "    x = x.abs() * 2 + 1\n    n = int(x[0, 0])\n"
+                       "    x = x.sqrt() * n + 2\n    i += 1\n  return x")),
+      SizeIs(2));
+  EXPECT_THAT(
+      Outlined(TraceOf("  outs: List[Tensor] = []\n"
+                       "  while bool(x.sum() < 100) and len(outs) < 50:\n"
+                       "    y = x.abs() * 2\n    outs.append(y)\n"
+                       "    x = y.sqrt() + y.sin() + 9\n"
+                       "  return torch.stack(outs)")),
+      SizeIs(1));
+}
+
+// Integers of the program come in as sizes, those that follow from sizes are
+// computed inside.
+TEST(OutliningTest, IntegersAreSizes) {
+  EXPECT_THAT(Outlined(TraceOf(
+                  "  for i in range(4):\n    x = (x + i).tanh() * x.size(0)\n"
+                  "    if bool(x.sum() > 1000):\n      break\n"
+                  "  return x")),
+              ElementsAre("float32[4,6], uint8[n1=1..1024]"));
+}
+
+TEST(OutliningTest, SizesThatGrowAreRanges) {
+  EXPECT_THAT(
+      Outlined(TraceOf("  y = x\n  while bool(y.sum() < 1e6) and y.size(0) < "
+                       "20:\n    y = torch.cat([y, x]).abs() + 1\n"
+                       "  return y")),
+      ElementsAre("float32[n1=1..256,6], float32[4,6]"));
+}
+
+// The branches that assert and choose by ranks in what LibTorch's layers are
+// scripted to do not split a body.
+TEST(OutliningTest, WhatSizesDecideIsDecidedInside) {
+  const Trace trace = TraceOf(
+      "  h = x\n  for i in range(4):\n"
+      "    assert h.dim() == 2, 'expected 2D, got {}D'.format(h.dim())\n"
+      "    hx: Optional[Tensor] = h if h.size(0) > 2 else None\n"
+      "    if hx is None:\n      hx = torch.zeros([2], dtype=h.dtype)\n"
+      "    h = (hx + 1).tanh() @ torch.ones([6, 6])\n"
+      "    if bool(h.sum() > 1000):\n      break\n"
+      "  return h");
+  EXPECT_THAT(Outlined(trace), ElementsAre("float32[4,6]"));
+  EXPECT_THAT(trace.outlined[0]->text(), HasSubstr("RaiseException"));
+}
+
+// Who writes a tensor would write what a group gave a view of.
+TEST(OutliningTest, NoViewsWhereTensorsAreWritten) {
+  const std::string body =
+      "  y = x + 1\n  z = x.t()\n  for i in range(4):\n"
+      "    z = (y * 2).tanh().t()\n"
+      "    if bool(z.sum() > 10):\n      %s\n    y = z.t() + 1\n"
+      "  return y, z";
+  const auto with = [&](const std::string& statement) {
+    std::string text = body;
+    return Outlined(TraceOf(text.replace(text.find("%s"), 2, statement)));
+  };
+  EXPECT_THAT(with("break"), Not(IsEmpty()));
+  EXPECT_THAT(with("z.add_(1)"), IsEmpty());
+}
+
+TEST(OutliningTest, NotWhatAsksForStrides) {
+  EXPECT_THAT(
+      Outlined(TraceOf("  if bool(x.sum() > 0):\n"
+                       "    y = (x * 2).tanh().t()\n    x = y * y.stride(0)\n"
+                       "  return x")),
+      IsEmpty());
+}
+
+TEST(OutliningTest, NotWhatDrawsRandomNumbers) {
+  EXPECT_THAT(
+      Outlined(TraceOf("  y = x\n  if bool(x.sum() > 1e9):\n"
+                       "    y = torch.rand([4, 6]) * torch.rand([4, 6])\n"
+                       "  return y")),
+      IsEmpty());
+}
+
+// A number that is a tensor promotes dtypes as numbers do.
+TEST(OutliningTest, SaysWhyNot) {
+  EXPECT_THAT(
+      Outlined(TraceOf("  y = torch.complex(x, x)\n  if bool(x.sum() > 0):\n"
+                       "    y = y * y + y\n  return torch.view_as_real(y)")),
+      ElementsAre(HasSubstr("dtype or layout")));
+  EXPECT_THAT(Outlined(TraceOf("  n = int(x.sum()) * 0 - 1\n"
+                               "  if bool(x.sum() < 1e9):\n"
+                               "    x = (x + n).tanh() * 2\n  return x")),
+              ElementsAre(HasSubstr("negative integer")));
+}
+
+// A loop over a length is unrolled for one length, or kept for all.
+TEST(OutliningTest, RolledLoopsAreForAllLengths) {
+  const std::string body =
+      "  h = x[0] * 0\n  outs: List[Tensor] = []\n"
+      "  for i in range(x.size(0)):\n    h = (h + x[i]).tanh() * 2\n"
+      "    outs.append(h)\n  return torch.stack(outs) * 2, h";
+  const Trace unrolled = TraceOf(body, {"float32[2..30,6]"});
+  EXPECT_THAT(unrolled.symbols, IsEmpty());
+  EXPECT_THAT(unrolled.outlined, IsEmpty());
+  TraceOptions options;
+  options.rolled_loops = true;
+  const Trace rolled = TraceOf(body, {"float32[2..30,6]"}, options);
+  ASSERT_THAT(rolled.symbols, SizeIs(1));
+  EXPECT_EQ(rolled.symbols[0].max, 30);
+  EXPECT_THAT(Outlined(rolled), ElementsAre(HasSubstr("uint8[n")));
+  // What follows on the list has sizes that are known.
+  EXPECT_THAT(OpNames(rolled),
+              ElementsAre("aten::select.int", "aten::mul.Scalar", "prim::Loop",
+                          "aten::stack", "aten::mul.Scalar"));
+  EXPECT_EQ(FallbackCount(rolled), 2);
+}
+
+}  // namespace
+}  // namespace aitune::frontend

@@ -7,6 +7,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/cuda/cuda_instance.h"
+#include "runtime/cuda/instance_cache.h"
 #include "runtime/executable/input_binding.h"
 #include "runtime/logging/logging.h"
 #include "runtime/status/status_macros.h"
@@ -14,10 +15,7 @@
 namespace aitune::cuda {
 namespace {
 
-// Combinations of sizes kept ready, each with an arena and graphs of its own.
-constexpr size_t kMaxInstances = 16;
-
-using Key = absl::InlinedVector<int64_t, 16>;
+using Key = InstanceCache::Key;
 using Addresses = absl::InlinedVector<void*, 16>;
 
 // Memory of one executable's own.
@@ -80,28 +78,19 @@ Addresses OutputAddresses(absl::Span<RegionValue> outputs) {
 }  // namespace
 
 struct CudaExecutable::Impl {
-  struct Entry {
-    Key key;
-    std::shared_ptr<const CudaInstance> instance;
-    uint64_t last_use = 0;
-  };
-
   Impl(const Device& device, std::unique_ptr<LoadedPlan> loaded,
-       InputBinding binding)
-      : device(device), plan(std::move(loaded)), binding(std::move(binding)) {}
+       InputBinding binding, AfterCall next)
+      : device(device),
+        plan(std::move(loaded)),
+        binding(std::move(binding)),
+        instances(device, *plan, kernels, next) {}
 
-  std::shared_ptr<const CudaInstance> Find(const Key& key);
-  absl::StatusOr<std::shared_ptr<const CudaInstance>> Get(const Key& key);
+  // The instance for the sizes of these inputs.
   absl::StatusOr<std::shared_ptr<const CudaInstance>> Get(
       absl::Span<const TensorView> inputs);
   absl::Status Run(absl::Span<const TensorView> inputs,
                    absl::Span<RegionValue> outputs, CUstream stream,
                    bool with_graph);
-  absl::Status TakeFailedCheck();
-  // Frees instances that no call is using; calls make them again.
-  void FreeKept();
-  // Keeps the failed checks of an instance that goes.
-  void KeepFailure(const CudaInstance& evicted);
   // Queues each step; `context` is of this instance.
   absl::Status RunSteps(const CudaInstance& instance,
                         CudaInstance::Context& context,
@@ -109,112 +98,31 @@ struct CudaExecutable::Impl {
                         absl::Span<void* const> to,
                         absl::Span<RegionValue> outputs, CUstream stream);
   std::string GraphReason() {
-    std::lock_guard<std::mutex> lock(mutex);
+    std::lock_guard<std::mutex> lock(reason_mutex);
     return graph_reason;
   }
 
   const Device& device;
   const std::unique_ptr<LoadedPlan> plan;
   const InputBinding binding;
-  AfterCall next = AfterCall::kAnything;
   std::vector<Module> modules;
   Kernels kernels;
   std::shared_ptr<DeviceMemory> memory;
   std::shared_ptr<RegionRecorder> region_recorder;  // null without regions
   std::shared_ptr<RunGate> gate;                    // null where none is needed
 
-  bool has_checks = false;  // some step has
-
-  std::mutex mutex;              // held for a search only
-  absl::Status evicted_failure;  // of an instance that is gone
-  std::string graph_reason;
-  std::vector<Entry> entries;
-  uint64_t uses = 0;
-  std::mutex creation_mutex;   // held while an instance is made
+  std::mutex reason_mutex;
+  std::string graph_reason;  // guarded by reason_mutex
+  InstanceCache instances;
   std::mutex recording_mutex;  // held while `recorder` records
   Stream recorder;
 };
-
-std::shared_ptr<const CudaInstance> CudaExecutable::Impl::Find(const Key& key) {
-  std::lock_guard<std::mutex> lock(mutex);
-  for (Entry& entry : entries) {
-    if (entry.key != key) continue;
-    entry.last_use = ++uses;
-    return entry.instance;
-  }
-  return nullptr;
-}
-
-void CudaExecutable::Impl::KeepFailure(const CudaInstance& evicted) {
-  if (!has_checks) return;
-  // What its calls find is not lost with it.
-  device.driver().cuCtxSynchronize();
-  absl::Status failure = evicted.TakeFailedCheck();
-  std::lock_guard<std::mutex> lock(mutex);
-  if (evicted_failure.ok()) evicted_failure = std::move(failure);
-}
-
-void CudaExecutable::Impl::FreeKept() {
-  std::vector<std::shared_ptr<const CudaInstance>> evicted;
-  {
-    std::lock_guard<std::mutex> lock(mutex);
-    for (size_t i = entries.size(); i-- > 0;) {
-      // Calls hold a reference, which they get under the lock.
-      if (entries[i].instance.use_count() > 1) continue;
-      evicted.push_back(std::move(entries[i].instance));
-      entries.erase(entries.begin() + static_cast<std::ptrdiff_t>(i));
-    }
-  }
-  for (const auto& instance : evicted) KeepFailure(*instance);
-}
-
-absl::StatusOr<std::shared_ptr<const CudaInstance>> CudaExecutable::Impl::Get(
-    const Key& key) {
-  if (std::shared_ptr<const CudaInstance> found = Find(key)) return found;
-  std::lock_guard<std::mutex> creation_lock(creation_mutex);
-  if (std::shared_ptr<const CudaInstance> found = Find(key)) return found;
-  std::shared_ptr<const CudaInstance> evicted;
-  {
-    // First, so that its memory serves the new one. A call in progress keeps
-    // it alive; memory still in use by the GPU is freed when that is done.
-    std::lock_guard<std::mutex> lock(mutex);
-    if (entries.size() == kMaxInstances) {
-      auto oldest = std::min_element(entries.begin(), entries.end(),
-                                     [](const Entry& a, const Entry& b) {
-                                       return a.last_use < b.last_use;
-                                     });
-      evicted = std::move(oldest->instance);
-      entries.erase(oldest);
-    }
-  }
-  if (evicted != nullptr) KeepFailure(*evicted);
-  evicted.reset();
-  AITUNE_ASSIGN_OR_RETURN(
-      std::shared_ptr<const CudaInstance> instance,
-      CudaInstance::Create(device, *plan, kernels,
-                           /*initialization=*/false, next, key));
-  std::lock_guard<std::mutex> lock(mutex);
-  entries.push_back({key, instance, ++uses});
-  return instance;
-}
 
 absl::StatusOr<std::shared_ptr<const CudaInstance>> CudaExecutable::Impl::Get(
     absl::Span<const TensorView> inputs) {
   Key key(binding.symbol_count());
   AITUNE_RETURN_IF_ERROR(binding.Bind(inputs, absl::MakeSpan(key)));
-  return Get(key);
-}
-
-absl::Status CudaExecutable::Impl::TakeFailedCheck() {
-  if (!has_checks) return absl::OkStatus();
-  std::lock_guard<std::mutex> lock(mutex);
-  if (!evicted_failure.ok()) {
-    return std::exchange(evicted_failure, absl::OkStatus());
-  }
-  for (const Entry& entry : entries) {
-    AITUNE_RETURN_IF_ERROR(entry.instance->TakeFailedCheck());
-  }
-  return absl::OkStatus();
+  return instances.Get(key);
 }
 
 absl::Status CudaExecutable::Impl::Run(absl::Span<const TensorView> inputs,
@@ -222,7 +130,7 @@ absl::Status CudaExecutable::Impl::Run(absl::Span<const TensorView> inputs,
                                        CUstream stream, bool with_graph) {
   AITUNE_ASSIGN_OR_RETURN(const ContextScope scope,
                           ContextScope::Enter(device));
-  AITUNE_RETURN_IF_ERROR(TakeFailedCheck());
+  AITUNE_RETURN_IF_ERROR(instances.TakeFailedCheck());
   AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const CudaInstance> instance,
                           Get(inputs));
   AITUNE_RETURN_IF_ERROR(instance->CheckOutputs(outputs));
@@ -243,7 +151,7 @@ absl::Status CudaExecutable::Impl::Run(absl::Span<const TensorView> inputs,
     status = instance->RunGraph(*context, from, to, stream, recording);
     if (recording.refused) {
       {
-        std::lock_guard<std::mutex> reason_lock(mutex);
+        std::lock_guard<std::mutex> lock(reason_mutex);
         graph_reason = absl::StrCat(
             "skipping CUDA graphs due to unsupported operations: LibTorch runs "
             "some that can't be recorded: ",
@@ -281,7 +189,7 @@ CudaExecutable::~CudaExecutable() {
   const auto scope = ContextScope::Enter(impl_->device);
   if (!scope.ok()) return;
   impl_->device.driver().cuCtxSynchronize();
-  const absl::Status failure = impl_->TakeFailedCheck();
+  const absl::Status failure = impl_->instances.TakeFailedCheck();
   if (!failure.ok()) {
     Log(LogChannel::kError,
         absl::StrCat("the results of an earlier call on a GPU are wrong: ",
@@ -305,10 +213,9 @@ absl::StatusOr<std::unique_ptr<CudaExecutable>> CudaExecutable::Load(
                        std::move(regions), memory.get()));
   AITUNE_ASSIGN_OR_RETURN(InputBinding binding,
                           InputBinding::Create(loaded->plan()));
-  auto impl =
-      std::make_unique<Impl>(device, std::move(loaded), std::move(binding));
+  auto impl = std::make_unique<Impl>(device, std::move(loaded),
+                                     std::move(binding), options.next);
   impl->memory = std::move(memory);
-  impl->next = options.next;
   impl->gate = options.gate;
   for (const std::string& cubin : cubins) {
     AITUNE_ASSIGN_OR_RETURN(Module module, Module::Load(device, cubin));
@@ -329,9 +236,6 @@ absl::StatusOr<std::unique_ptr<CudaExecutable>> CudaExecutable::Load(
   find(impl->plan->initialization());
   find(impl->plan->steps());
   const auto& steps = impl->plan->plan().steps();
-  impl->has_checks =
-      std::any_of(steps.begin(), steps.end(),
-                  [](const Step& step) { return !step.checks().empty(); });
   if (std::any_of(steps.begin(), steps.end(),
                   [](const Step& step) { return step.has_fallback(); }))
     impl->region_recorder = options.recorder;
@@ -362,7 +266,7 @@ absl::StatusOr<std::unique_ptr<CudaExecutable>> CudaExecutable::Load(
   impl->plan->ReleaseUnusedConstants();
   if (impl->binding.symbol_count() == 0) {
     // The sizes are known: fail now rather than in the first call.
-    AITUNE_RETURN_IF_ERROR(impl->Get(Key()).status());
+    AITUNE_RETURN_IF_ERROR(impl->instances.Get(Key()).status());
   }
   return std::unique_ptr<CudaExecutable>(new CudaExecutable(std::move(impl)));
 }
@@ -384,7 +288,7 @@ absl::Status CudaExecutable::Run(absl::Span<const TensorView> inputs,
 }
 
 absl::Status CudaExecutable::TakeFailedCheck() const {
-  return impl_->TakeFailedCheck();
+  return impl_->instances.TakeFailedCheck();
 }
 
 absl::Status CudaExecutable::Enqueue(absl::Span<const TensorView> inputs,
@@ -480,22 +384,18 @@ std::string CudaExecutable::GraphReason() const { return impl_->GraphReason(); }
 const Device& CudaExecutable::device() const { return impl_->device; }
 
 void CudaExecutable::PoisonMemory(CUstream stream) const {
-  std::lock_guard<std::mutex> lock(impl_->mutex);
-  for (const Impl::Entry& entry : impl_->entries)
-    entry.instance->PoisonMemory(stream);
+  impl_->instances.PoisonMemory(stream);
 }
 
 MemoryUse CudaExecutable::Memory() const {
   MemoryUse use = impl_->plan->Memory();
-  std::lock_guard<std::mutex> lock(impl_->mutex);
-  for (const Impl::Entry& entry : impl_->entries)
-    use += entry.instance->Memory();
+  use += impl_->instances.Memory();
   return use;
 }
 
 void CudaExecutable::FreeKeptMemory() const {
   const absl::StatusOr<ContextScope> scope = ContextScope::Enter(impl_->device);
-  if (scope.ok()) impl_->FreeKept();
+  if (scope.ok()) impl_->instances.FreeUnused();
 }
 
 }  // namespace aitune::cuda

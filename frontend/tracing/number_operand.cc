@@ -4,15 +4,16 @@
 #include <ATen/Dispatch.h>
 #include <ATen/Functions.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/operator_name.h>
 #include <c10/core/DefaultDtype.h>
 #include <c10/util/TypeCast.h>
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -41,46 +42,44 @@ struct NumberOperator {
     kOwnFloat,   // the same, of floats alone
     kFullFloat,  // the same, of no less than 32 bits
   };
-  const char* name;
-  const char* overload;
   size_t elements;  // the argument that decides the dtype
   std::vector<size_t> numbers;
   Dtype dtype;
   const char* with_tensors;  // overload
 };
 
+// Null where there is none.
 const NumberOperator* FindOperator(const c10::FunctionSchema& schema) {
   using Dtype = NumberOperator::Dtype;
-  static const auto* const operators = new std::vector<NumberOperator>{
-      {"aten::add", "Scalar", 0, {1}, Dtype::kWide, "Tensor"},
-      {"aten::sub", "Scalar", 0, {1}, Dtype::kWide, "Tensor"},
-      {"aten::mul", "Scalar", 0, {1}, Dtype::kWide, "Tensor"},
-      {"aten::div", "Scalar", 0, {1}, Dtype::kWide, "Tensor"},
-      {"aten::floor_divide", "Scalar", 0, {1}, Dtype::kWide, ""},
-      {"aten::remainder", "Scalar", 0, {1}, Dtype::kOwn, "Tensor"},
-      {"aten::fmod", "Scalar", 0, {1}, Dtype::kOwn, "Tensor"},
-      {"aten::pow", "Scalar", 1, {0}, Dtype::kOwn, "Tensor_Tensor"},
-      {"aten::lt", "Scalar", 0, {1}, Dtype::kOwn, "Tensor"},
-      {"aten::le", "Scalar", 0, {1}, Dtype::kOwn, "Tensor"},
-      {"aten::gt", "Scalar", 0, {1}, Dtype::kOwn, "Tensor"},
-      {"aten::ge", "Scalar", 0, {1}, Dtype::kOwn, "Tensor"},
-      {"aten::eq", "Scalar", 0, {1}, Dtype::kOwn, "Tensor"},
-      {"aten::ne", "Scalar", 0, {1}, Dtype::kOwn, "Tensor"},
-      {"aten::where", "ScalarOther", 1, {2}, Dtype::kOwn, "self"},
-      {"aten::where", "ScalarSelf", 2, {1}, Dtype::kOwn, "self"},
-      {"aten::clamp", "", 0, {1, 2}, Dtype::kOwnFloat, "Tensor"},
-      {"aten::clamp_min", "", 0, {1}, Dtype::kOwnFloat, "Tensor"},
-      {"aten::clamp_max", "", 0, {1}, Dtype::kOwnFloat, "Tensor"},
-      {"aten::fill", "Scalar", 0, {1}, Dtype::kOwnFloat, "Tensor"},
-      {"aten::masked_fill", "Scalar", 0, {2}, Dtype::kOwnFloat, "Tensor"},
-      {"aten::lerp", "Scalar", 0, {2}, Dtype::kFullFloat, "Tensor"},
-  };
-  const auto found = std::find_if(
-      operators->begin(), operators->end(), [&](const NumberOperator& known) {
-        return schema.name() == known.name &&
-               schema.overload_name() == known.overload;
-      });
-  return found == operators->end() ? nullptr : &*found;
+  // By name and overload.
+  static const auto* const operators =
+      new std::unordered_map<c10::OperatorName, NumberOperator>{
+          {{"aten::add", "Scalar"}, {0, {1}, Dtype::kWide, "Tensor"}},
+          {{"aten::sub", "Scalar"}, {0, {1}, Dtype::kWide, "Tensor"}},
+          {{"aten::mul", "Scalar"}, {0, {1}, Dtype::kWide, "Tensor"}},
+          {{"aten::div", "Scalar"}, {0, {1}, Dtype::kWide, "Tensor"}},
+          {{"aten::floor_divide", "Scalar"}, {0, {1}, Dtype::kWide, ""}},
+          {{"aten::remainder", "Scalar"}, {0, {1}, Dtype::kOwn, "Tensor"}},
+          {{"aten::fmod", "Scalar"}, {0, {1}, Dtype::kOwn, "Tensor"}},
+          {{"aten::pow", "Scalar"}, {1, {0}, Dtype::kOwn, "Tensor_Tensor"}},
+          {{"aten::lt", "Scalar"}, {0, {1}, Dtype::kOwn, "Tensor"}},
+          {{"aten::le", "Scalar"}, {0, {1}, Dtype::kOwn, "Tensor"}},
+          {{"aten::gt", "Scalar"}, {0, {1}, Dtype::kOwn, "Tensor"}},
+          {{"aten::ge", "Scalar"}, {0, {1}, Dtype::kOwn, "Tensor"}},
+          {{"aten::eq", "Scalar"}, {0, {1}, Dtype::kOwn, "Tensor"}},
+          {{"aten::ne", "Scalar"}, {0, {1}, Dtype::kOwn, "Tensor"}},
+          {{"aten::where", "ScalarOther"}, {1, {2}, Dtype::kOwn, "self"}},
+          {{"aten::where", "ScalarSelf"}, {2, {1}, Dtype::kOwn, "self"}},
+          {{"aten::clamp", ""}, {0, {1, 2}, Dtype::kOwnFloat, "Tensor"}},
+          {{"aten::clamp_min", ""}, {0, {1}, Dtype::kOwnFloat, "Tensor"}},
+          {{"aten::clamp_max", ""}, {0, {1}, Dtype::kOwnFloat, "Tensor"}},
+          {{"aten::fill", "Scalar"}, {0, {1}, Dtype::kOwnFloat, "Tensor"}},
+          {{"aten::masked_fill", "Scalar"},
+           {0, {2}, Dtype::kOwnFloat, "Tensor"}},
+          {{"aten::lerp", "Scalar"}, {0, {2}, Dtype::kFullFloat, "Tensor"}},
+      };
+  const auto found = operators->find(schema.operator_name());
+  return found == operators->end() ? nullptr : &found->second;
 }
 
 bool IsNarrow(at::ScalarType type) {
@@ -111,7 +110,7 @@ std::optional<at::ScalarType> ComputedIn(const NumberOperator& known,
 
 // The place of the number that becomes the elements of a new tensor.
 std::optional<size_t> FilledBy(const c10::FunctionSchema& schema) {
-  static const auto* const places = new std::map<std::string, size_t>{
+  static const auto* const places = new std::unordered_map<std::string, size_t>{
       {"aten::full", 1},   {"aten::full_like", 1},     {"aten::new_full", 2},
       {"aten::tensor", 0}, {"aten::scalar_tensor", 0},
   };
@@ -353,7 +352,8 @@ absl::StatusOr<std::optional<Interpreter::Results>> Interpreter::InvokeOnNumber(
   }
   AITUNE_ASSIGN_OR_RETURN(
       Results results,
-      InvokeOperator(known->name, known->with_tensors, std::move(arguments)));
+      InvokeOperator(call.schema->name().c_str(), known->with_tensors,
+                     std::move(arguments)));
   if (*computed != type && !is_integral) {
     AITUNE_ASSIGN_OR_RETURN(results[0], Converted(results.at(0), type));
   }

@@ -18,25 +18,8 @@ namespace {
 using torch::jit::Node;
 using Kind = ProbedValue::Kind;
 
-ProbedRef MakeContainer(Kind kind, std::vector<ProbedRef> elements,
-                        c10::TypePtr type) {
-  auto container = std::make_shared<ProbedValue>();
-  container->kind = kind;
-  container->elements = std::move(elements);
-  container->type_hint = std::move(type);
-  return container;
-}
-
 bool IsNone(const ProbedValue& value) {
   return value.kind == Kind::kPlain && value.probes[0].isNone();
-}
-
-// Python's meaning of an index; nothing when out of range.
-std::optional<size_t> Position(int64_t index, size_t size) {
-  const int64_t signed_size = static_cast<int64_t>(size);
-  if (index < 0) index += signed_size;
-  if (index < 0 || index >= signed_size) return std::nullopt;
-  return static_cast<size_t>(index);
 }
 
 // "layer1.0.conv1.weight" from the value's name "self.layer1.0.conv1.weight".
@@ -51,9 +34,13 @@ void MarkKept(ProbedValue& value) {
   for (const ProbedRef& element : value.elements) MarkKept(*element);
 }
 
-absl::Status OutOfRange() {
-  return absl::InvalidArgumentError(
-      "the model reads a list or tuple out of its range");
+ProbedRef SliceTuple(const Node& node, const ProbedValue& tuple) {
+  const int64_t size = static_cast<int64_t>(tuple.elements.size());
+  const int64_t begin = std::clamp<int64_t>(node.i(c10::attr::beg), 0, size);
+  const int64_t end = std::clamp<int64_t>(node.i(c10::attr::end), begin, size);
+  return MakeContainer(
+      Kind::kTuple,
+      {tuple.elements.begin() + begin, tuple.elements.begin() + end}, nullptr);
 }
 
 }  // namespace
@@ -147,105 +134,33 @@ ProbedRef Interpreter::MakeInput(std::vector<c10::IValue> probes,
   return tensor;
 }
 
-absl::StatusOr<std::optional<Interpreter::Results>>
-Interpreter::RunContainerNode(Node* node) {
+Interpreter::NodeResults Interpreter::RunContainerNode(Node* node) {
   using Optional = std::optional<Results>;
-  const std::vector<ProbedRef> inputs = GetAll(node->inputs());
+  const Inputs inputs = GetAll(node->inputs());
   const bool opaque = std::any_of(
       inputs.begin(), inputs.end(),
       [](const ProbedRef& input) { return input->kind == Kind::kOpaque; });
-  const auto unpack_opaque = [&]() -> absl::StatusOr<Optional> {
-    AITUNE_RETURN_IF_ERROR(
-        RunAsRegion(node, "it takes apart a value that depends on data"));
-    return Optional(GetAll(node->outputs()));
-  };
   switch (node->kind()) {
-    case c10::prim::Constant: {
-      ProbedRef& constant = constants_[node];
-      // Lists of constants may be changed by the program: made anew each time.
-      if (constant == nullptr || constant->IsContainer()) {
-        std::optional<c10::IValue> value = torch::jit::toIValue(node->output());
-        // A constant None of an optional type has no attribute.
-        if (!value && node->numAttributes() == 0) value = c10::IValue();
-        if (!value)
-          return absl::UnimplementedError(
-              "a constant of a type that LibTorch cannot give");
-        constant = MakeModelConstant(*value, WeightName(node));
-      }
-      return Optional({constant});
-    }
+    case c10::prim::Constant:
+      return RunConstant(node);
     case c10::prim::CreateObject:
       return Optional(
           {MakeContainer(Kind::kObject, {}, node->output()->type())});
-    case c10::prim::GetAttr: {
-      if (inputs[0]->kind == Kind::kObject) {
-        if (const std::optional<size_t> position =
-                FindKey(*inputs[0], node->s(c10::attr::name)))
-          return Optional({inputs[0]->elements[*position]});
-        return absl::InvalidArgumentError(
-            absl::StrCat("the model reads the attribute ",
-                         node->s(c10::attr::name), " before it is set"));
-      }
-      if (opaque || inputs[0]->kind != Kind::kPlain ||
-          !inputs[0]->probes[0].isObject()) {
-        return absl::UnimplementedError(
-            "an attribute of something that is no module");
-      }
-      const std::string& name = node->s(c10::attr::name);
-      const c10::ivalue::Object& object = inputs[0]->probes[0].toObjectRef();
-      const ModuleState::key_type key(&object, name);
-      if (const auto set = attributes_set_.find(key);
-          set != attributes_set_.end())
-        return Optional({set->second});
-      ProbedRef& attribute = constants_[node];
-      if (attribute == nullptr || attribute->IsContainer()) {
-        const std::string path = inputs[0]->name.empty()
-                                     ? name
-                                     : absl::StrCat(inputs[0]->name, ".", name);
-        const auto held = state_.find(key);
-        attribute = MakeModelConstant(
-            held != state_.end() ? held->second : object.getAttr(name), path);
-        if (attribute->kind == Kind::kPlain) attribute->name = path;
-        MarkKept(*attribute);
-      }
-      return Optional({attribute});
-    }
+    case c10::prim::GetAttr:
+      return RunGetAttribute(node, *inputs[0]);
     case c10::prim::SetAttr:
-      if (inputs[0]->kind == Kind::kObject) {
-        SetKey(*inputs[0], node->s(c10::attr::name), inputs[1]);
-        return Optional(Results());
-      }
-      AITUNE_RETURN_IF_ERROR(Settle(inputs[1], "an attribute"));
-      if (!IsUniform(*inputs[1]) || IsTainted(*inputs[1]) ||
-          inputs[0]->kind != Kind::kPlain || !inputs[0]->probes[0].isObject())
-        return absl::UnimplementedError(
-            absl::StrCat("the model sets its own attribute ",
-                         node->s(c10::attr::name), " to what depends on data"));
-      attributes_set_[{&inputs[0]->probes[0].toObjectRef(),
-                       node->s(c10::attr::name)}] = inputs[1];
-      return Optional(Results());
+      return RunSetAttribute(node, *inputs[0], inputs[1]);
     case c10::prim::ListConstruct:
       return Optional(
           {MakeContainer(Kind::kList, inputs, node->output()->type())});
     case c10::prim::TupleConstruct:
       return Optional(
           {MakeContainer(Kind::kTuple, inputs, node->output()->type())});
-    case c10::prim::DictConstruct: {
-      ProbedRef dict = MakeContainer(Kind::kDict, {}, node->output()->type());
-      for (size_t i = 0; i + 1 < inputs.size(); i += 2) {
-        if (inputs[i]->kind != Kind::kPlain) {
-          return absl::UnimplementedError(
-              "a dict whose keys are not known without data");
-        }
-        AITUNE_RETURN_IF_ERROR(Settle(inputs[i], "the key of a dict"));
-        dict->keys.push_back(inputs[i]->probes[0]);
-        dict->elements.push_back(inputs[i + 1]);
-      }
-      return Optional({dict});
-    }
+    case c10::prim::DictConstruct:
+      return MakeDict(node, inputs);
     case c10::prim::TupleUnpack:
     case c10::prim::ListUnpack:
-      if (opaque) return unpack_opaque();
+      if (opaque) return UnpackOpaque(node);
       if (!inputs[0]->IsContainer() ||
           inputs[0]->elements.size() != node->outputs().size()) {
         return absl::InvalidArgumentError(
@@ -253,26 +168,19 @@ Interpreter::RunContainerNode(Node* node) {
       }
       return Optional(inputs[0]->elements);
     case c10::prim::TupleIndex: {
-      if (opaque) return unpack_opaque();
+      if (opaque) return UnpackOpaque(node);
       AITUNE_ASSIGN_OR_RETURN(int64_t index,
                               UniformInt(inputs[1], "the index of a tuple"));
       const std::optional<size_t> position =
-          Position(index, inputs[0]->elements.size());
-      if (!position) return OutOfRange();
+          PositionOf(index, inputs[0]->elements.size());
+      if (!position)
+        return absl::InvalidArgumentError(
+            "the model reads a list or tuple out of its range");
       return Optional({inputs[0]->elements[*position]});
     }
-    case c10::prim::TupleSlice: {
-      if (opaque) return unpack_opaque();
-      const int64_t size = static_cast<int64_t>(inputs[0]->elements.size());
-      const int64_t begin =
-          std::clamp<int64_t>(node->i(c10::attr::beg), 0, size);
-      const int64_t end =
-          std::clamp<int64_t>(node->i(c10::attr::end), begin, size);
-      return Optional({MakeContainer(Kind::kTuple,
-                                     {inputs[0]->elements.begin() + begin,
-                                      inputs[0]->elements.begin() + end},
-                                     nullptr)});
-    }
+    case c10::prim::TupleSlice:
+      if (opaque) return UnpackOpaque(node);
+      return Optional({SliceTuple(*node, *inputs[0])});
     case c10::prim::unchecked_cast:
       return Optional({inputs[0]});
     case c10::prim::unchecked_unwrap_optional:
@@ -282,8 +190,7 @@ Interpreter::RunContainerNode(Node* node) {
             "the model unwraps an optional value that is None");
       return Optional({inputs[0]});
     case c10::prim::Uninitialized:
-      return Optional(
-          {MakePlain(std::vector<c10::IValue>(fitter_.probes().size()))});
+      return Optional({Everywhere(c10::IValue())});
     case c10::prim::Print:
     case c10::aten::warn:
       return Optional(Results());
@@ -294,52 +201,143 @@ Interpreter::RunContainerNode(Node* node) {
           message.isString() ? message.toStringRef() : Describe(message)));
     }
     case c10::aten::__is__:
-    case c10::aten::__isnot__: {
-      // A result of control flow may be another tensor, by data.
-      const bool may_be_same = inputs[0]->IsTensor() && inputs[1]->IsTensor() &&
-                               inputs[0]->storage->unknown_views &&
-                               inputs[1]->storage->unknown_views;
-      const bool depends = (opaque || may_be_same) && inputs[0] != inputs[1];
-      if (depends && !IsNone(*inputs[0]) && !IsNone(*inputs[1])) {
-        return absl::UnimplementedError(
-            "whether two names denote one object depends on data");
-      }
-      if (depends && (MayBeOfSeveralTypes(*node->input(0)->type()) ||
-                      MayBeOfSeveralTypes(*node->input(1)->type()))) {
-        AITUNE_RETURN_IF_ERROR(
-            RunAsRegion(node, "whether a value is None depends on data"));
-        return Optional(GetAll(node->outputs()));
-      }
-      const bool same =
-          inputs[0] == inputs[1] ||
-          (IsNone(*inputs[0]) && IsNone(*inputs[1])) ||
-          (inputs[0]->kind == Kind::kPlain && inputs[1]->kind == Kind::kPlain &&
-           inputs[0]->probes[0].is(inputs[1]->probes[0]));
-      return Optional({MakePlain(std::vector<c10::IValue>(
-          fitter_.probes().size(),
-          c10::IValue(same == (node->kind() == c10::aten::__is__))))});
-    }
-    case c10::prim::isinstance: {
-      if (opaque && MayBeOfSeveralTypes(*node->input(0)->type())) {
-        AITUNE_RETURN_IF_ERROR(
-            RunAsRegion(node, "the type of a value depends on data"));
-        return Optional(GetAll(node->outputs()));
-      }
-      const c10::TypePtr type = ValueInProbe(*inputs[0], 0).type();
-      const std::vector<c10::TypePtr>& candidates = node->tys(c10::attr::types);
-      const bool is = std::any_of(candidates.begin(), candidates.end(),
-                                  [&](const c10::TypePtr& candidate) {
-                                    return type->isSubtypeOf(*candidate);
-                                  });
-      return Optional({MakePlain(
-          std::vector<c10::IValue>(fitter_.probes().size(), c10::IValue(is)))});
-    }
+    case c10::aten::__isnot__:
+      return RunIs(node, inputs[0], inputs[1]);
+    case c10::prim::isinstance:
+      return RunIsInstance(node, *inputs[0]);
     default:
       break;
   }
   if (node->kind().is_prim() && node->maybeOperator() == nullptr && opaque)
-    return unpack_opaque();
+    return UnpackOpaque(node);
   return RunContainerOperator(node, inputs);
+}
+
+Interpreter::NodeResults Interpreter::UnpackOpaque(Node* node) {
+  AITUNE_RETURN_IF_ERROR(
+      RunAsRegion(node, "it takes apart a value that depends on data"));
+  return std::optional<Results>(GetAll(node->outputs()));
+}
+
+Interpreter::NodeResults Interpreter::RunConstant(Node* node) {
+  ProbedRef& constant = constants_[node];
+  // Lists of constants may be changed by the program: made anew each time.
+  if (constant == nullptr || constant->IsContainer()) {
+    std::optional<c10::IValue> value = torch::jit::toIValue(node->output());
+    // A constant None of an optional type has no attribute.
+    if (!value && node->numAttributes() == 0) value = c10::IValue();
+    if (!value)
+      return absl::UnimplementedError(
+          "a constant of a type that LibTorch cannot give");
+    constant = MakeModelConstant(*value, WeightName(node));
+  }
+  return std::optional<Results>({constant});
+}
+
+Interpreter::NodeResults Interpreter::RunGetAttribute(
+    Node* node, const ProbedValue& owner) {
+  using Optional = std::optional<Results>;
+  const std::string& name = node->s(c10::attr::name);
+  if (owner.kind == Kind::kObject) {
+    if (const std::optional<size_t> position = FindKey(owner, name))
+      return Optional({owner.elements[*position]});
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the model reads the attribute ", name, " before it is set"));
+  }
+  if (owner.kind != Kind::kPlain || !owner.probes[0].isObject()) {
+    return absl::UnimplementedError(
+        "an attribute of something that is no module");
+  }
+  const c10::ivalue::Object& object = owner.probes[0].toObjectRef();
+  const ModuleState::key_type key(&object, name);
+  if (const auto set = attributes_set_.find(key); set != attributes_set_.end())
+    return Optional({set->second});
+  ProbedRef& attribute = constants_[node];
+  if (attribute == nullptr || attribute->IsContainer()) {
+    const std::string path =
+        owner.name.empty() ? name : absl::StrCat(owner.name, ".", name);
+    const auto held = state_.find(key);
+    attribute = MakeModelConstant(
+        held != state_.end() ? held->second : object.getAttr(name), path);
+    if (attribute->kind == Kind::kPlain) attribute->name = path;
+    MarkKept(*attribute);
+  }
+  return Optional({attribute});
+}
+
+Interpreter::NodeResults Interpreter::RunSetAttribute(Node* node,
+                                                      ProbedValue& owner,
+                                                      const ProbedRef& value) {
+  const std::string& name = node->s(c10::attr::name);
+  if (owner.kind == Kind::kObject) {
+    SetKey(owner, name, value);
+    return std::optional<Results>(Results());
+  }
+  AITUNE_RETURN_IF_ERROR(Settle(value, "an attribute"));
+  if (!IsUniform(*value) || IsTainted(*value) || owner.kind != Kind::kPlain ||
+      !owner.probes[0].isObject())
+    return absl::UnimplementedError(absl::StrCat(
+        "the model sets its own attribute ", name, " to what depends on data"));
+  attributes_set_[{&owner.probes[0].toObjectRef(), name}] = value;
+  return std::optional<Results>(Results());
+}
+
+Interpreter::NodeResults Interpreter::MakeDict(Node* node,
+                                               const Inputs& inputs) {
+  ProbedRef dict = MakeContainer(Kind::kDict, {}, node->output()->type());
+  for (size_t i = 0; i + 1 < inputs.size(); i += 2) {
+    if (inputs[i]->kind != Kind::kPlain) {
+      return absl::UnimplementedError(
+          "a dict whose keys are not known without data");
+    }
+    AITUNE_RETURN_IF_ERROR(Settle(inputs[i], "the key of a dict"));
+    dict->keys.push_back(inputs[i]->probes[0]);
+    dict->elements.push_back(inputs[i + 1]);
+  }
+  return std::optional<Results>({dict});
+}
+
+Interpreter::NodeResults Interpreter::RunIs(Node* node, const ProbedRef& a,
+                                            const ProbedRef& b) {
+  using Optional = std::optional<Results>;
+  // A result of control flow may be another tensor, by data.
+  const bool may_be_same = a->IsTensor() && b->IsTensor() &&
+                           a->storage->unknown_views &&
+                           b->storage->unknown_views;
+  const bool opaque = a->kind == Kind::kOpaque || b->kind == Kind::kOpaque;
+  const bool depends = (opaque || may_be_same) && a != b;
+  if (depends && !IsNone(*a) && !IsNone(*b)) {
+    return absl::UnimplementedError(
+        "whether two names denote one object depends on data");
+  }
+  if (depends && (MayBeOfSeveralTypes(*node->input(0)->type()) ||
+                  MayBeOfSeveralTypes(*node->input(1)->type()))) {
+    AITUNE_RETURN_IF_ERROR(
+        RunAsRegion(node, "whether a value is None depends on data"));
+    return Optional(GetAll(node->outputs()));
+  }
+  const bool same = a == b || (IsNone(*a) && IsNone(*b)) ||
+                    (a->kind == Kind::kPlain && b->kind == Kind::kPlain &&
+                     a->probes[0].is(b->probes[0]));
+  return Optional({Everywhere(same == (node->kind() == c10::aten::__is__))});
+}
+
+Interpreter::NodeResults Interpreter::RunIsInstance(Node* node,
+                                                    const ProbedValue& value) {
+  using Optional = std::optional<Results>;
+  if (value.kind == Kind::kOpaque &&
+      MayBeOfSeveralTypes(*node->input(0)->type())) {
+    AITUNE_RETURN_IF_ERROR(
+        RunAsRegion(node, "the type of a value depends on data"));
+    return Optional(GetAll(node->outputs()));
+  }
+  const c10::TypePtr type = ValueInProbe(value, 0).type();
+  const std::vector<c10::TypePtr>& candidates = node->tys(c10::attr::types);
+  const bool is = std::any_of(candidates.begin(), candidates.end(),
+                              [&](const c10::TypePtr& candidate) {
+                                return type->isSubtypeOf(*candidate);
+                              });
+  return Optional({Everywhere(is)});
 }
 
 }  // namespace aitune::frontend

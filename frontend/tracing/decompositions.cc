@@ -6,7 +6,6 @@
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
 #include <torch/csrc/jit/passes/inliner.h>
 
-#include <algorithm>
 #include <map>
 #include <mutex>
 #include <string>
@@ -286,9 +285,7 @@ std::shared_ptr<torch::jit::Graph> FindDecomposition(
     return nullptr;
   }
   // Data that only LibTorch knows stays with the operator that reads it.
-  if (std::any_of(arguments.begin(), arguments.end(),
-                  [](const ProbedRef& a) { return HasOpaque(*a); }))
-    return nullptr;
+  if (AnyOpaque(arguments)) return nullptr;
   return Compile(found->second);
 }
 

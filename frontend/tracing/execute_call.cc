@@ -31,12 +31,8 @@ void AddMadeUp(const std::vector<ProbedRef>& values, size_t probe,
 absl::StatusOr<std::vector<std::vector<c10::IValue>>> Interpreter::Execute(
     const Invocation& call) {
   std::vector<std::vector<c10::IValue>> results;
-  const bool once =
-      std::all_of(call.arguments.begin(), call.arguments.end(),
-                  [](const ProbedRef& a) { return IsUniform(*a); });
-  const bool tainted =
-      std::any_of(call.arguments.begin(), call.arguments.end(),
-                  [](const ProbedRef& a) { return IsTainted(*a); });
+  const bool once = AllUniform(call.arguments);
+  const bool tainted = AnyTainted(call.arguments);
   for (size_t probe = 0; probe < fitter_.probes().size(); ++probe) {
     if (once && probe > 0) {
       results.push_back(results[0]);

@@ -4,7 +4,6 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/InferenceMode.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -66,6 +65,52 @@ std::optional<c10::OperatorHandle> FindFunctional(
   return std::nullopt;
 }
 
+std::vector<size_t> WrittenArguments(const Invocation& call) {
+  const std::vector<c10::Argument>& parameters = call.schema->arguments();
+  std::vector<size_t> written;
+  for (size_t i = 0; i < parameters.size() && i < call.arguments.size(); ++i) {
+    if (IsWritten(parameters[i])) written.push_back(i);
+  }
+  return written;
+}
+
+// Whether it makes the tensor that it writes another view (t_, squeeze_).
+bool IsViewInPlace(const c10::FunctionSchema& schema) {
+  const auto registered =
+      c10::Dispatcher::singleton().findSchema(schema.operator_name());
+  return registered && registered->hasTag(at::Tag::inplace_view);
+}
+
+absl::Status ChangesMemory(const std::string& name) {
+  return absl::UnimplementedError(
+      absl::StrCat(name, " changes the memory behind a tensor"));
+}
+
+// The elements of `storage` are no longer the sizes that they were.
+void ForgetSizes(const TracedStorage& storage) {
+  for (const std::weak_ptr<ProbedValue>& weak : storage.tensors) {
+    if (const ProbedRef alias = weak.lock()) alias->size.reset();
+  }
+}
+
+// `call` as one of `handle`, which has the same arguments except those of kind
+// out=.
+Invocation AsFunctional(const Invocation& call,
+                        const c10::OperatorHandle& handle) {
+  Invocation functional;
+  functional.schema = &handle.schema();
+  functional.run = [handle](std::vector<c10::IValue>& stack) {
+    handle.callBoxed(stack);
+  };
+  functional.result_count = 1;
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    const c10::Argument& parameter = call.schema->arguments()[i];
+    if (!IsWritten(parameter) || !parameter.kwarg_only())
+      functional.arguments.push_back(call.arguments[i]);
+  }
+  return functional;
+}
+
 // Whether a write to `tensor` is seen only by who holds this reference to it,
 // so that it needs no copy: LibTorch allocated its memory for it alone, with a
 // place for each element.
@@ -117,129 +162,107 @@ absl::StatusOr<Interpreter::Results> Interpreter::InvokeInPlace(
   const c10::InferenceMode inference;
   const c10::FunctionSchema& schema = *call.schema;
   const std::string& name = schema.name();
-  std::vector<size_t> written;
-  for (size_t i = 0; i < schema.arguments().size() && i < call.arguments.size();
-       ++i) {
-    if (IsWritten(schema.arguments()[i])) written.push_back(i);
-  }
-  if (written.size() == 1 &&
-      (call.arguments[written[0]]->kind == Kind::kOpaque ||
-       MakeConstantOpaque(call.arguments[written[0]])) &&
-      (call.arguments[written[0]]->probes[0].isTensor() ||
-       call.arguments[written[0]]->probes[0].isList()))
-    return WriteOpaque(call, written[0]);
-  if (written.size() != 1 || !call.arguments[written[0]]->IsTensor() ||
-      !call.arguments[written[0]]->has_type) {
-    return absl::UnimplementedError(absl::StrCat(
-        name, " writes to something else than one tensor of known type"));
-  }
-  const ProbedRef target = call.arguments[written[0]];
+  const absl::Status of_unknown_type = absl::UnimplementedError(absl::StrCat(
+      name, " writes to something else than one tensor of known type"));
+  const std::vector<size_t> written = WrittenArguments(call);
+  if (written.size() != 1) return of_unknown_type;
+  const size_t place = written[0];
+  const ProbedRef target = call.arguments[place];
+  if ((target->kind == Kind::kOpaque || MakeConstantOpaque(target)) &&
+      (target->probes[0].isTensor() || target->probes[0].isList()))
+    return WriteOpaque(call, place);
+  if (!target->IsTensor() || !target->has_type) return of_unknown_type;
   if (name == "aten::resize_" || name == "aten::resize_as_" ||
       name == "aten::set_")
-    return absl::UnimplementedError(
-        absl::StrCat(name, " changes the memory behind a tensor"));
-  if (target->storage->state >= 0) return WriteState(call, written[0]);
+    return ChangesMemory(name);
+  if (target->storage->state >= 0) return WriteState(call, place);
   if (target->storage->input >= 0) {
     findings_.written_inputs.insert(
         static_cast<size_t>(target->storage->input));
     return absl::UnimplementedError(target->storage->read_only);
   }
-  AITUNE_RETURN_IF_ERROR(CheckOverlap(call, written[0]));
-  const auto returned = [&] {
-    return call.result_count == 0 ? Results() : Results({target});
-  };
+  AITUNE_RETURN_IF_ERROR(CheckOverlap(call, place));
+  const Results returned =
+      call.result_count == 0 ? Results() : Results({target});
   const bool random = IsRandom(schema, call.arguments);
-  if (!random && absl::EndsWith(name, "dropout_")) return returned();
-
-  // Views in place (t_, squeeze_): the tensor becomes another view.
-  const auto registered =
-      c10::Dispatcher::singleton().findSchema(schema.operator_name());
-  if (registered && registered->hasTag(at::Tag::inplace_view)) {
-    const std::optional<c10::OperatorHandle> view = FindFunctional(schema);
-    if (!view)
-      return absl::UnimplementedError(
-          absl::StrCat(name, " changes the memory behind a tensor"));
-    // An argument or attribute itself is the caller's or the next call's too.
-    if (target->views.empty() && !target->storage->read_only.empty())
-      return absl::UnimplementedError(target->storage->read_only);
-    Invocation functional = call;
-    functional.schema = &view->schema();
-    functional.run = [view = *view](std::vector<c10::IValue>& stack) {
-      view.callBoxed(stack);
-    };
-    functional.result_count = 1;
-    absl::StatusOr<Results> viewed = Invoke(functional);
-    if (!viewed.ok()) return viewed;
-    if (viewed->at(0) != target) *target = *viewed->at(0);
-    target->storage->tensors.push_back(target);
-    return returned();
+  if (!random && absl::EndsWith(name, "dropout_")) return returned;
+  if (IsViewInPlace(schema)) {
+    AITUNE_RETURN_IF_ERROR(ChangeView(call, target));
+    return returned;
   }
 
-  const bool uniform =
-      std::all_of(call.arguments.begin(), call.arguments.end(),
-                  [](const ProbedRef& a) { return IsUniform(*a); });
+  const bool constant = AllUniform(call.arguments) && !random;
   AITUNE_RETURN_IF_ERROR(SettlePossibleViews(*target->storage));
-  AITUNE_RETURN_IF_ERROR(functionalizer_.PrepareWrite(
-      *target, /*separate_probes=*/!uniform || random));
-  const auto forget_sizes = [&] {
-    for (const std::weak_ptr<ProbedValue>& weak : target->storage->tensors) {
-      if (const ProbedRef alias = weak.lock()) alias->size.reset();
-    }
-  };
-  if (uniform && !random) {
-    AITUNE_ASSIGN_OR_RETURN(std::vector<std::vector<c10::IValue>> executed,
-                            Execute(call));
+  AITUNE_RETURN_IF_ERROR(
+      functionalizer_.PrepareWrite(*target, /*separate_probes=*/!constant));
+  if (constant) {
+    AITUNE_RETURN_IF_ERROR(Execute(call).status());
     functionalizer_.ConstantOverwritten(*target);
-    forget_sizes();
-    return returned();
-  }
-
-  // The functional form as a call of its own.
-  Invocation functional;
-  functional.result_count = 1;
-  const std::optional<c10::OperatorHandle> handle =
-      random ? std::nullopt : FindFunctional(schema);
-  // Its result would be of unknown sizes, which those of the target are not.
-  const bool unknown =
-      handle && !KeepsSizesOfSelf(handle->schema()) &&
-      std::any_of(call.arguments.begin(), call.arguments.end(),
-                  [](const ProbedRef& a) { return HasOpaque(*a); });
-  ProbedRef value;
-  if (handle && !unknown) {
-    functional.schema = &handle->schema();
-    functional.run = [handle = *handle](std::vector<c10::IValue>& stack) {
-      handle.callBoxed(stack);
-    };
-    for (size_t i = 0; i < call.arguments.size(); ++i) {
-      if (!(IsWritten(schema.arguments()[i]) &&
-            schema.arguments()[i].kwarg_only())) {
-        functional.arguments.push_back(call.arguments[i]);
-      }
-    }
-    absl::StatusOr<Results> computed = Invoke(functional);
-    if (!computed.ok()) return computed;
-    value = computed->at(0);
   } else {
-    value = std::make_shared<ProbedValue>();
-    value->kind = Kind::kTensor;
-    value->type = target->type;
-    value->has_type = true;
-    value->id = builder_.AddTensor(value->type);
-    absl::StatusOr<std::vector<c10::IValue>> probes =
-        RunOnCopy(call, written[0], value->id,
-                  random    ? "it draws random numbers"
-                  : unknown ? "it writes a value that depends on data"
-                            : "it has no functional form");
-    if (!probes.ok()) return probes.status();
-    value->probes = *std::move(probes);
-    functionalizer_.OwnStorage(value, /*tainted=*/true, /*constant=*/false, "");
+    AITUNE_ASSIGN_OR_RETURN(const ProbedRef value,
+                            WrittenValue(call, place, random));
+    AITUNE_RETURN_IF_ERROR(WriteBack(call, target, value, random));
   }
+  ForgetSizes(*target->storage);
+  return returned;
+}
+
+absl::Status Interpreter::ChangeView(const Invocation& call,
+                                     const ProbedRef& target) {
+  const std::optional<c10::OperatorHandle> view = FindFunctional(*call.schema);
+  if (!view) return ChangesMemory(call.schema->name());
+  // An argument or attribute itself is the caller's or the next call's too.
+  if (target->views.empty() && !target->storage->read_only.empty())
+    return absl::UnimplementedError(target->storage->read_only);
+  Invocation functional = call;
+  functional.schema = &view->schema();
+  functional.run = [view = *view](std::vector<c10::IValue>& stack) {
+    view.callBoxed(stack);
+  };
+  functional.result_count = 1;
+  AITUNE_ASSIGN_OR_RETURN(const Results viewed, Invoke(functional));
+  if (viewed.at(0) != target) *target = *viewed[0];
+  target->storage->tensors.push_back(target);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ProbedRef> Interpreter::WrittenValue(const Invocation& call,
+                                                    size_t written,
+                                                    bool random) {
+  const std::optional<c10::OperatorHandle> handle =
+      random ? std::nullopt : FindFunctional(*call.schema);
+  // Its result would be of unknown sizes, which those of the target are not.
+  const bool unknown = handle && !KeepsSizesOfSelf(handle->schema()) &&
+                       AnyOpaque(call.arguments);
+  if (handle && !unknown) {
+    AITUNE_ASSIGN_OR_RETURN(const Results computed,
+                            Invoke(AsFunctional(call, *handle)));
+    return computed.at(0);
+  }
+  auto value = std::make_shared<ProbedValue>();
+  value->kind = Kind::kTensor;
+  value->type = call.arguments[written]->type;
+  value->has_type = true;
+  value->id = builder_.AddTensor(value->type);
+  AITUNE_ASSIGN_OR_RETURN(
+      value->probes,
+      RunOnCopy(call, written, value->id,
+                random    ? "it draws random numbers"
+                : unknown ? "it writes a value that depends on data"
+                          : "it has no functional form"));
+  functionalizer_.OwnStorage(value, /*tainted=*/true, /*constant=*/false, "");
+  return value;
+}
+
+absl::Status Interpreter::WriteBack(const Invocation& call,
+                                    const ProbedRef& target,
+                                    const ProbedRef& value, bool random) {
+  const std::string& name = call.schema->name();
   if (!value->IsTensor() || !value->has_type) {
     return absl::UnimplementedError(
         absl::StrCat(name, " gives a value of unknown type"));
   }
-  absl::StatusOr<ValueId> id = functionalizer_.Read(*value);
-  if (!id.ok()) return id.status();
+  AITUNE_ASSIGN_OR_RETURN(ValueId id, functionalizer_.Read(*value));
   if (value->type.sizes != target->type.sizes) {
     return absl::UnimplementedError(
         absl::StrCat(name, " changes the sizes of the tensor that it writes"));
@@ -255,27 +278,23 @@ absl::StatusOr<Interpreter::Results> Interpreter::InvokeInPlace(
     const auto type = static_cast<int64_t>(to);
     id = builder_.AddFunctionalCall(
         "aten::to", "dtype",
-        {ArgumentTemplate::Value(*id), ArgumentTemplate::Fixed(type)},
+        {ArgumentTemplate::Value(id), ArgumentTemplate::Fixed(type)},
         target->type);
   }
-  const bool tainted =
-      random || std::any_of(call.arguments.begin(), call.arguments.end(),
-                            [](const ProbedRef& a) { return IsTainted(*a); });
-  AITUNE_RETURN_IF_ERROR(functionalizer_.Write(*target, *id, tainted));
+  const bool tainted = random || AnyTainted(call.arguments);
+  AITUNE_RETURN_IF_ERROR(functionalizer_.Write(*target, id, tainted));
   // Reading made constants of the old content.
   AITUNE_RETURN_IF_ERROR(
       functionalizer_.PrepareWrite(*target, /*separate_probes=*/true));
-  const absl::Status copied =
+  AITUNE_RETURN_IF_ERROR(
       CatchExceptions(absl::StatusCode::kInvalidArgument, name, [&] {
         for (size_t probe = 0; probe < target->probes.size(); ++probe) {
           at::Tensor(target->tensor(probe)).copy_(value->tensor(probe));
         }
         return absl::OkStatus();
-      });
-  if (!copied.ok()) return copied;
+      }));
   target->uniform = false;
-  forget_sizes();
-  return returned();
+  return absl::OkStatus();
 }
 
 }  // namespace aitune::frontend

@@ -33,9 +33,13 @@
 #include "frontend/trace/size_region.h"
 #include "frontend/tracing/build_trace.h"
 #include "frontend/tracing/functionalizer.h"
+#include "frontend/tracing/invocation.h"
+#include "frontend/tracing/known_shapes.h"
 #include "frontend/tracing/module_state.h"
+#include "frontend/tracing/possible_view.h"
 #include "frontend/tracing/probed_value.h"
 #include "frontend/tracing/trace_builder.h"
+#include "frontend/tracing/trace_findings.h"
 
 namespace aitune::frontend {
 
@@ -53,17 +57,7 @@ inline constexpr char kLongLoop[] = "a loop is too long to unroll";
 // The reason why LibTorch runs a loop whole with TraceOptions::rolled_loops.
 inline constexpr char kRolledLoop[] = "its length depends on sizes";
 
-// What a trace of a program finds that another one must know from the start.
-struct TraceFindings {
-  // Loops of the graph that are not unrolled.
-  std::unordered_set<const torch::jit::Node*> long_loops;
-  // The inputs, by their places in Trace::inputs, that the program writes.
-  std::set<size_t> written_inputs;
-  // TracedStorage::overwritten of each of the model's own tensors, and of these
-  // inputs.
-  std::map<const at::Tensor*, std::set<int>> overwritten_reads;
-  std::map<size_t, std::set<int>> overwritten_inputs;
-};
+struct OperatorCall;  // operator_call.h
 
 class Interpreter {
  public:
@@ -122,41 +116,10 @@ class Interpreter {
   absl::Status CheckOutput(const ProbedValue& value) const;
 
  private:
+  using Inputs = std::vector<ProbedRef>;
   using Results = std::vector<ProbedRef>;
-
-  // One call of an operator with a schema.
-  struct Invocation {
-    const c10::FunctionSchema* schema = nullptr;
-    RecordedFunction run;
-    std::vector<ProbedRef> arguments;
-    size_t result_count = 0;
-  };
-  struct KnownShapes;
-  // What is known about the results of a call from its arguments.
-  struct ResultTraits {
-    bool tainted = false;  // whether they depend on input data
-    bool emit = false;     // whether the trace gets an operator
-    // Whether the result is a view of the model's own tensor, which is derived
-    // where it is read.
-    bool derived_later = false;
-    // Sizes of the results at other points than the probes, null where none
-    // are known, and the number of the result that is looked at.
-    KnownShapes* known_shapes = nullptr;
-    size_t result = 0;
-    std::string opaque;  // why results that depend on data are opaque
-    bool uniform_arguments = false;  // whether all arguments are uniform
-    // The sizes from which the results' sizes may have been computed
-    // (SizeFitter::Fit).
-    std::vector<SizeExpression> sources;
-    // The axis that the call slices, and its new size.
-    std::optional<std::pair<int64_t, SizeExpression>> sliced;
-    std::vector<int64_t> strides;  // the strides of windows, for the same
-    const Invocation* call = nullptr;
-    std::vector<ProbedRef> tensors;  // the tensors among the arguments
-    // The opaque tensors with known sizes among the arguments.
-    std::vector<ProbedRef> opaque_tensors;
-    std::vector<ArgumentTemplate> templates;  // the recipes of the arguments
-  };
+  // Nothing when the node is of another kind.
+  using NodeResults = absl::StatusOr<std::optional<Results>>;
 
   // interpreter.cc
   absl::Status RunBlock(torch::jit::Block* block);
@@ -176,14 +139,30 @@ class Interpreter {
   void EnterSite(torch::jit::Node* node);
   absl::Status Located(const absl::Status& status) const;
 
-  // container_node.cc: nodes without an operator. Nothing when the node is not
-  // one of them.
-  absl::StatusOr<std::optional<Results>> RunContainerNode(
-      torch::jit::Node* node);
+  // container_node.cc: nodes without an operator. The others are parts of
+  // RunContainerNode, by kinds of nodes.
+  NodeResults RunContainerNode(torch::jit::Node* node);
+  // Has LibTorch take apart an opaque value.
+  NodeResults UnpackOpaque(torch::jit::Node* node);
+  NodeResults RunConstant(torch::jit::Node* node);
+  NodeResults RunGetAttribute(torch::jit::Node* node, const ProbedValue& owner);
+  NodeResults RunSetAttribute(torch::jit::Node* node, ProbedValue& owner,
+                              const ProbedRef& value);
+  NodeResults MakeDict(torch::jit::Node* node, const Inputs& inputs);
+  NodeResults RunIs(torch::jit::Node* node, const ProbedRef& a,
+                    const ProbedRef& b);
+  NodeResults RunIsInstance(torch::jit::Node* node, const ProbedValue& value);
 
-  // container_operator.cc: operators on containers, likewise.
-  absl::StatusOr<std::optional<Results>> RunContainerOperator(
-      torch::jit::Node* node, const std::vector<ProbedRef>& arguments);
+  // container_operator.cc: operators on containers. The others are parts of
+  // RunContainerOperator: operators on lists, and those of one element; on
+  // dicts, and those of one key.
+  NodeResults RunContainerOperator(torch::jit::Node* node,
+                                   const Inputs& inputs);
+  NodeResults RunListOperator(torch::jit::Node* node, const Inputs& inputs);
+  NodeResults RunElementOperator(torch::jit::Node* node, const Inputs& inputs);
+  NodeResults RunListSlice(const Inputs& inputs);
+  NodeResults RunDictOperator(torch::jit::Node* node, const Inputs& inputs);
+  NodeResults RunKeyOperator(torch::jit::Node* node, const Inputs& inputs);
 
   // region_node.cc: runs a node whole in LibTorch, in the trace too. The others
   // are parts of RunAsRegion, in their order.
@@ -213,8 +192,29 @@ class Interpreter {
                          RegionWays& ways,
                          std::vector<c10::IValue>& stack) const;
 
-  // operator_call.cc: operators with a schema.
+  // operator_call.cc: operators with a schema. The others are parts of Invoke,
+  // as those of recorded_call.cc, in their order.
   absl::StatusOr<Results> Invoke(const Invocation& call);
+  // Fills in what the arguments say by themselves.
+  void FindArgumentTraits(OperatorCall& op);
+  // Finds what the results depend on, which of them are opaque, and whether
+  // LibTorch must run the call.
+  void FindDependence(OperatorCall& op);
+  // Fills in `functions`; leaves out sizes at which a list that is a function
+  // of sizes has another length.
+  absl::Status FindFunctions(OperatorCall& op);
+
+  // recorded_call.cc: what a call has given, and its operator in the trace.
+  // Decides whether the trace gets an operator, and fills in the recipes of the
+  // arguments where they are needed.
+  absl::Status MakeRecipes(OperatorCall& op);
+  absl::Status ConvertResults(OperatorCall& op);
+  // Leaves out sizes at which the results are not what the trace says.
+  absl::Status CheckResults(const OperatorCall& op);
+  // Adds the operator to the trace, or what says the same better.
+  void RecordCall(OperatorCall& op);
+
+  // sliced_call.cc: slices, and operators that give parts of a tensor.
   absl::StatusOr<Results> EmitSlices(const Invocation& call);
   // Limits the bounds of a slice to 0 and the size of its axis. Returns the
   // axis and its new size; not set when they depend on data.
@@ -231,23 +231,6 @@ class Interpreter {
   absl::StatusOr<Results> EmitStridedView(const Invocation& call);
 
   // possible_view.cc
-  struct PossibleView {
-    std::weak_ptr<TracedStorage> source, result;
-    TensorType base_type;  // of the source
-    // The axes of the source from the outermost in its memory on; not set if it
-    // is not dense in all probes, in one order.
-    std::optional<std::vector<int64_t>> axis_order;
-    std::vector<ViewStep> path;  // from the base to the operator's tensor
-    TensorType type;             // of the result
-    // Of aten::contiguous; not set for the operators that reshape.
-    std::optional<at::MemoryFormat> memory_format;
-    bool shared = false;       // the result is a view in the probes
-    std::vector<int> symbols;  // of the sizes that this depends on
-    std::string what;          // a sentence for the user, with the place
-    // The operator's tensor at these sizes, on the meta device.
-    at::Tensor SelfAt(absl::Span<const int64_t> point) const;
-    bool SharesAt(absl::Span<const int64_t> point) const;
-  };
   // Not set if it does not depend on sizes, or the way from memory to the
   // operator's tensor is not known.
   std::optional<PossibleView> FindView(const Invocation& call,
@@ -287,6 +270,17 @@ class Interpreter {
 
   // in_place_call.cc
   absl::StatusOr<Results> InvokeInPlace(const Invocation& call);
+  // Makes `target`, which the call writes, another view of its memory.
+  // kUnimplemented for what is the caller's or the next call's too.
+  absl::Status ChangeView(const Invocation& call, const ProbedRef& target);
+  // What a call writes to its argument `written`, as a tensor of its own.
+  absl::StatusOr<ProbedRef> WrittenValue(const Invocation& call, size_t written,
+                                         bool random);
+  // Writes `value` to `target`, in the trace and in each probe.
+  // kUnimplemented for other sizes, kInvalidArgument for a dtype that eager
+  // refuses.
+  absl::Status WriteBack(const Invocation& call, const ProbedRef& target,
+                         const ProbedRef& value, bool random);
   // Runs a call that writes to argument `written` with a copy of that argument,
   // and records it as an operator that LibTorch runs, for this `reason`.
   // `value` of the trace is the copy after the call, which is returned for each
@@ -400,25 +394,6 @@ class Interpreter {
   std::vector<int> AllSymbols() const;
 
   // shape_check.cc: the sizes of a call's results at other points.
-  struct ShapeQuery {
-    const c10::FunctionSchema* schema = nullptr;
-    RecordedFunction run;
-    // The arguments, with tensors given by their sizes alone, and by their
-    // strides where the call needs a view.
-    std::vector<SizeFunctionRef> shapes;
-    // Whether the strides of a tensor are not known that the call needs.
-    bool unknown_strides = false;
-    // The arguments, with the elements of tensors where they are known.
-    std::vector<SizeFunctionRef> contents;
-    std::vector<int> symbols;  // the symbols that the arguments depend on
-  };
-  struct ShapesAt {
-    bool known = false;    // false: finding the sizes would take too long
-    bool raises = false;   // whether the call raises at this point
-    bool real = false;     // whether the operator was run on real tensors
-    int64_t elements = 0;  // number of elements of all arguments
-    std::vector<std::vector<int64_t>> sizes;  // of each tensor of the results
-  };
   SizeFunctionRef ShapeOf(const ProbedRef& value) const;
   // The query of a call, without `contents`; not set when the sizes of an
   // argument are not known.
@@ -444,15 +419,6 @@ class Interpreter {
                                  const absl::Status& error);
 
   // known_shapes.cc
-  // The sizes of a call's results at some points of the region, and what is
-  // needed to find them at others.
-  struct KnownShapes {
-    ShapeQuery query;
-    std::vector<SizePoint> points;
-    std::vector<ShapesAt> shapes;  // one for each point; known
-    // What FitKnown has found, by the result's number and its axis.
-    std::map<std::pair<size_t, size_t>, std::optional<SizeExpression>> formulas;
-  };
   // Of a call whose results are tensors; null where the sizes of an argument
   // are not known, or depend on no symbol.
   KnownShapes* FindKnownShapes(const Invocation& call);

@@ -19,7 +19,7 @@ constexpr int kMostFurther = 24;
 
 }  // namespace
 
-Interpreter::KnownShapes* Interpreter::FindKnownShapes(const Invocation& call) {
+KnownShapes* Interpreter::FindKnownShapes(const Invocation& call) {
   const std::vector<c10::Argument>& returns = call.schema->returns();
   if (call.schema->is_mutable() || returns.size() != call.result_count ||
       std::any_of(returns.begin(), returns.end(), [](const auto& result) {

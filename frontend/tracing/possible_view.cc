@@ -89,8 +89,7 @@ std::optional<std::vector<int64_t>> AxisOrder(const TracedStorage& storage) {
 
 }  // namespace
 
-at::Tensor Interpreter::PossibleView::SelfAt(
-    absl::Span<const int64_t> point) const {
+at::Tensor PossibleView::SelfAt(absl::Span<const int64_t> point) const {
   const at::TensorOptions meta = at::TensorOptions().device(at::kMeta);
   const std::vector<int64_t> sizes = SizesAt(base_type, point);
   std::vector<int64_t> outer_first, axes(sizes.size());
@@ -112,15 +111,14 @@ at::Tensor Interpreter::PossibleView::SelfAt(
   return self;
 }
 
-bool Interpreter::PossibleView::SharesAt(
-    absl::Span<const int64_t> point) const {
+bool PossibleView::SharesAt(absl::Span<const int64_t> point) const {
   const at::Tensor self = SelfAt(point);
   const at::Tensor result = memory_format ? self.contiguous(*memory_format)
                                           : self.reshape(SizesAt(type, point));
   return self.numel() == 0 ? shared : result.is_alias_of(self);
 }
 
-std::optional<Interpreter::PossibleView> Interpreter::FindView(
+std::optional<PossibleView> Interpreter::FindView(
     const Invocation& call, const ProbedValue& result) const {
   if (region_.ranges().empty() || !result.IsTensor() || !result.has_type ||
       !call.arguments[0]->IsTensor())

@@ -6,6 +6,7 @@
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace aitune::frontend {
 namespace {
@@ -61,6 +62,37 @@ bool IsUniform(const ProbedValue& value) {
       return std::all_of(value.elements.begin(), value.elements.end(),
                          [](const ProbedRef& e) { return IsUniform(*e); });
   }
+}
+
+bool AllUniform(const std::vector<ProbedRef>& values) {
+  return std::all_of(values.begin(), values.end(),
+                     [](const ProbedRef& value) { return IsUniform(*value); });
+}
+
+bool AnyTainted(const std::vector<ProbedRef>& values) {
+  return std::any_of(values.begin(), values.end(),
+                     [](const ProbedRef& value) { return IsTainted(*value); });
+}
+
+bool AnyOpaque(const std::vector<ProbedRef>& values) {
+  return std::any_of(values.begin(), values.end(),
+                     [](const ProbedRef& value) { return HasOpaque(*value); });
+}
+
+ProbedRef MakeContainer(ProbedValue::Kind kind, std::vector<ProbedRef> elements,
+                        c10::TypePtr type) {
+  auto container = std::make_shared<ProbedValue>();
+  container->kind = kind;
+  container->elements = std::move(elements);
+  container->type_hint = std::move(type);
+  return container;
+}
+
+std::optional<size_t> PositionOf(int64_t index, size_t size) {
+  const int64_t signed_size = static_cast<int64_t>(size);
+  if (index < 0) index += signed_size;
+  if (index < 0 || index >= signed_size) return std::nullopt;
+  return static_cast<size_t>(index);
 }
 
 c10::IValue ValueInProbe(const ProbedValue& value, size_t probe) {

@@ -141,6 +141,20 @@ bool IsTainted(const ProbedValue& value);
 // Whether all parts are the same in all probes and independent of input data.
 bool IsUniform(const ProbedValue& value);
 
+// Whether all of the values are uniform.
+bool AllUniform(const std::vector<ProbedRef>& values);
+// Whether one of them, or a part of it, depends on input data or is opaque.
+bool AnyTainted(const std::vector<ProbedRef>& values);
+bool AnyOpaque(const std::vector<ProbedRef>& values);
+
+// A container of these elements; `type` is ProbedValue::type_hint.
+ProbedRef MakeContainer(ProbedValue::Kind kind, std::vector<ProbedRef> elements,
+                        c10::TypePtr type);
+
+// The position among `size` elements that Python means by `index`; not set if
+// it is out of range.
+std::optional<size_t> PositionOf(int64_t index, size_t size);
+
 // The IValue of one probe; containers are built anew.
 c10::IValue ValueInProbe(const ProbedValue& value, size_t probe);
 

@@ -136,8 +136,8 @@ bool SaysNotImplemented(absl::string_view message) {
 
 }  // namespace
 
-Interpreter::ShapesAt Interpreter::FindShapes(const ShapeQuery& query,
-                                              absl::Span<const int64_t> point) {
+ShapesAt Interpreter::FindShapes(const ShapeQuery& query,
+                                 absl::Span<const int64_t> point) {
   const c10::InferenceMode inference;
   ShapesAt found;
   const auto attempt = [&](bool real) -> absl::Status {
@@ -233,7 +233,7 @@ absl::Status Interpreter::ErrorAtAnchor(const ShapeQuery& query) const {
                          });
 }
 
-std::optional<Interpreter::ShapeQuery> Interpreter::MakeShapeQuery(
+std::optional<ShapeQuery> Interpreter::MakeShapeQuery(
     const Invocation& call) const {
   if (region_.ranges().empty()) return std::nullopt;
   ShapeQuery query;

@@ -1,0 +1,55 @@
+// The sizes of a call's results at other points than the probes, and what is
+// needed to find them. Internal: includes LibTorch.
+#ifndef AITUNE_FRONTEND_TRACING_KNOWN_SHAPES_H_
+#define AITUNE_FRONTEND_TRACING_KNOWN_SHAPES_H_
+
+#include <ATen/core/function_schema.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "frontend/trace/recorded_op.h"
+#include "frontend/trace/size_region.h"
+#include "frontend/tracing/size_function.h"
+
+namespace aitune::frontend {
+
+// A call whose results' sizes can be found at any point.
+struct ShapeQuery {
+  const c10::FunctionSchema* schema = nullptr;
+  RecordedFunction run;
+  // The arguments, with tensors given by their sizes alone, and by their
+  // strides where the call needs a view.
+  std::vector<SizeFunctionRef> shapes;
+  // Whether the strides of a tensor are not known that the call needs.
+  bool unknown_strides = false;
+  // The arguments, with the elements of tensors where they are known.
+  std::vector<SizeFunctionRef> contents;
+  std::vector<int> symbols;  // the symbols that the arguments depend on
+};
+
+// What such a call gives at one point.
+struct ShapesAt {
+  bool known = false;    // false: finding the sizes would take too long
+  bool raises = false;   // whether the call raises at this point
+  bool real = false;     // whether the operator was run on real tensors
+  int64_t elements = 0;  // number of elements of all arguments
+  std::vector<std::vector<int64_t>> sizes;  // of each tensor of the results
+};
+
+// What it gives at some points of the region.
+struct KnownShapes {
+  ShapeQuery query;
+  std::vector<SizePoint> points;
+  std::vector<ShapesAt> shapes;  // one for each point; known
+  // What FitKnown has found, by the result's number and its axis.
+  std::map<std::pair<size_t, size_t>, std::optional<SizeExpression>> formulas;
+};
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_TRACING_KNOWN_SHAPES_H_

@@ -1,0 +1,139 @@
+// Slices whose bounds depend on sizes, and operators that give parts of a
+// tensor.
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/tracing/interpreter.h"
+#include "frontend/tracing/operator_traits.h"
+#include "runtime/status/status_macros.h"
+
+namespace aitune::frontend {
+namespace {
+
+using Kind = ProbedValue::Kind;
+
+}  // namespace
+
+// Parts of a tensor as slices (or selections), one a part: no lists are needed.
+absl::StatusOr<Interpreter::Results> Interpreter::EmitSlices(
+    const Invocation& call) {
+  const ProbedRef& source = call.arguments[0];
+  AITUNE_ASSIGN_OR_RETURN(std::vector<std::vector<c10::IValue>> executed,
+                          Execute(call));
+  const bool select = call.schema->name() == "aten::unbind";
+  const std::optional<size_t> position = FindArgument(*call.schema, "dim");
+  if (!position)
+    return absl::UnimplementedError(
+        absl::StrCat(call.schema->name(), " has no axis"));
+  AITUNE_ASSIGN_OR_RETURN(int64_t dim,
+                          UniformInt(call.arguments[*position], "an axis"));
+  const int64_t axis = dim < 0 ? dim + source->tensor().dim() : dim;
+
+  auto list = std::make_shared<ProbedValue>();
+  list->kind = Kind::kList;
+  list->type_hint = c10::ListType::ofTensors();
+  std::vector<int64_t> counts;
+  for (const auto& results : executed)
+    counts.push_back(static_cast<int64_t>(results[0].toTensorVector().size()));
+  AITUNE_RETURN_IF_ERROR(SettlePartCount(call));
+  for (const int64_t count : counts) {
+    if (count != counts[0])
+      return Divergence(counts, "the number of parts of a tensor");
+  }
+  SizeExpression start;
+  std::vector<std::vector<SizeExpression>> expected;
+  for (int64_t part = 0; part < counts[0]; ++part) {
+    const auto operation = c10::Dispatcher::singleton().findSchemaOrThrow(
+        select ? "aten::select" : "aten::slice", select ? "int" : "Tensor");
+    Invocation slice;
+    slice.schema = &operation.schema();
+    slice.result_count = 1;
+    SizeExpression end = start;
+    if (select) {
+      end = start + 1;
+    } else {
+      std::vector<int64_t> sizes;
+      for (const auto& results : executed) {
+        sizes.push_back(
+            results[0].toTensorVector()[static_cast<size_t>(part)].size(axis));
+      }
+      const std::optional<SizeExpression> size =
+          fitter_.Fit(sizes, source->type.sizes,
+                      SizeDivisors(*call.schema, call.arguments));
+      if (!size) return Divergence(sizes, "the size of a part of a tensor");
+      end = fitter_.Simplify(start + *size);
+    }
+    slice.run = [operation](std::vector<c10::IValue>& stack) {
+      operation.callBoxed(stack);
+    };
+    slice.arguments = {source, MakeSize(axis), MakeSize(start)};
+    if (!select) {
+      slice.arguments.push_back(MakeSize(end));
+      slice.arguments.push_back(MakeSize(1));
+    }
+    absl::StatusOr<Results> made = Invoke(slice);
+    if (!made.ok()) return made;
+    list->elements.push_back(made->at(0));
+    expected.push_back(made->at(0)->type.sizes);
+    start = end;
+  }
+  AITUNE_RETURN_IF_ERROR(CheckSizes(call, expected));
+  return Results({list});
+}
+
+absl::StatusOr<std::optional<std::pair<int64_t, SizeExpression>>>
+Interpreter::ClampSlice(Invocation& call) {
+  using Sliced = std::optional<std::pair<int64_t, SizeExpression>>;
+  const ProbedRef& self = call.arguments[0];
+  if (call.arguments.size() != 5 || !self->IsTensor() || !self->has_type ||
+      std::any_of(call.arguments.begin() + 1, call.arguments.end(),
+                  [](const ProbedRef& a) { return a->kind != Kind::kPlain; }))
+    return Sliced();
+  const char* const what = "where a slice ends";
+  AITUNE_ASSIGN_OR_RETURN(int64_t dim,
+                          UniformInt(call.arguments[1], "an axis"));
+  AITUNE_ASSIGN_OR_RETURN(int64_t step,
+                          UniformInt(call.arguments[4], "the step of a slice"));
+  const auto rank = static_cast<int64_t>(self->type.sizes.size());
+  const int64_t axis = dim < 0 ? dim + rank : dim;
+  if (axis < 0 || axis >= rank || step < 1) return Sliced();
+  const SizeExpression size = self->type.sizes[static_cast<size_t>(axis)];
+  // Between `low` and the size; a negative one counts from the end.
+  const auto clamp =
+      [&](const ProbedRef& bound, const SizeExpression& otherwise,
+          const SizeExpression& low) -> absl::StatusOr<SizeExpression> {
+    if (bound->probes[0].isNone()) return otherwise;
+    std::optional<SizeExpression> at = SizeOf(bound);
+    if (!at) {
+      AITUNE_RETURN_IF_ERROR(Settle(bound, what));
+      at = SizeExpression(bound->probes[0].toInt());
+    }
+    // The usual spelling of "to the end".
+    if (at->constant() == INT64_MAX) return size;
+    AITUNE_ASSIGN_OR_RETURN(bool counts_from_start, IsNonNegative(*at, what));
+    if (!counts_from_start) at = *at + size;
+    AITUNE_ASSIGN_OR_RETURN(
+        bool above, IsNonNegative(fitter_.Simplify(*at + low * -1), what));
+    if (!above) return low;
+    AITUNE_ASSIGN_OR_RETURN(
+        bool inside, IsNonNegative(fitter_.Simplify(size + *at * -1), what));
+    return inside ? fitter_.Simplify(*at) : size;
+  };
+  AITUNE_ASSIGN_OR_RETURN(SizeExpression start, clamp(call.arguments[2], 0, 0));
+  AITUNE_ASSIGN_OR_RETURN(SizeExpression end,
+                          clamp(call.arguments[3], size, start));
+  call.arguments[2] = MakeSize(start);
+  call.arguments[3] = MakeSize(end);
+  SizeExpression length = end + start * -1;
+  if (step > 1)
+    length = SizeExpression::Binary(SizeExpression::Kind::kFloorDivide,
+                                    length + (step - 1), step);
+  return Sliced({axis, fitter_.Simplify(length)});
+}
+
+}  // namespace aitune::frontend

@@ -155,7 +155,7 @@ class CompiledModel {
   // Thread-safe.
   bool Fits(const ValueList& arguments) const;
 
-  // The same for the tensors among the arguments, which need no memory.
+  // The same for the tensors among the arguments, whose elements are not read.
   bool FitsTensors(absl::Span<const TensorView> tensors) const;
 
   // Whether a call with these leaves writes to an input whose memory another

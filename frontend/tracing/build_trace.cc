@@ -127,7 +127,7 @@ absl::StatusOr<Trace> TraceWhole(
     const SizeFitter& fitter, SizeRegion& region, const TraceOptions& options,
     const std::string& reason, std::vector<std::string> notes,
     const ModelState& saved) {
-  PreparedGraph prepared = saved.exists() ? AsItIs(model) : frozen;
+  const PreparedGraph prepared = saved.exists() ? AsItIs(model) : frozen;
   TraceFindings findings;
   Interpreter interpreter(prepared.graph, &fitter, &region, options, &findings);
   AITUNE_ASSIGN_OR_RETURN(
@@ -138,19 +138,13 @@ absl::StatusOr<Trace> TraceWhole(
   TraceBuilder& builder = interpreter.builder();
   ResultTemplate result;
   result.value = builder.AddOpaque(reason);
-  RecordedProgram program = MakeGraphProgram(prepared.graph, "forward");
-  if (options.outlines) {
-    AITUNE_RETURN_IF_ERROR(
-        CatchExceptions(absl::StatusCode::kInternal, "outlining", [&] {
-          const std::shared_ptr<torch::jit::Graph> graph =
-              prepared.graph->copy();
-          builder.trace().outlined = OutlineForward(*graph, prepared.module);
-          if (builder.trace().outlined.empty()) return absl::OkStatus();
-          program = MakeGraphProgram(graph, "forward");
-          RunProbes(model, prepared, attempt, program.run, saved);
-          return absl::OkStatus();
-        }));
-  }
+  OutlinedGraph outlined{prepared.graph, {}};
+  if (options.outlines)
+    outlined = OutlineForward(prepared.graph, prepared.module);
+  RecordedProgram program = MakeGraphProgram(outlined.graph, "forward");
+  if (!outlined.programs.empty())
+    RunProbes(model, prepared, attempt, program.run, saved);
+  builder.trace().outlined = std::move(outlined.programs);
   builder.AddRegion(kWholeModel, std::move(program), std::move(recipes),
                     {result}, reason, /*has_side_effects=*/true);
   builder.trace().outputs.push_back(result.value);

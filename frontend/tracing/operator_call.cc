@@ -111,6 +111,11 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
   Invocation& call = op.call;
   op.swaps_devices = options_.for_gpu && IsAutocast(*call.schema);
   if (op.swaps_devices) SwapDevicesOfAutocast(call.arguments);
+  if (call.schema->name() == "aten::select" &&
+      call.schema->overload_name() == "int" && op.has_tensor_first() &&
+      !AllUniform(call.arguments)) {
+    AITUNE_RETURN_IF_ERROR(CheckSelection(call));
+  }
   if (call.schema->name() == "aten::slice" && !AllUniform(call.arguments)) {
     AITUNE_ASSIGN_OR_RETURN(op.traits.sliced, ClampSlice(call));
   }

@@ -76,8 +76,7 @@ class Scheduler {
     while (!waiting_.empty()) {
       const size_t before = order.size();
       for (bool any = true; any;) any = TakeOthers(order);
-      std::vector<Node*> group = TakeGroup();
-      order.insert(order.end(), group.begin(), group.end());
+      std::vector<Node*> group = TakeGroup(order);
       if (!group.empty()) groups.push_back(std::move(group));
       // A cycle there can't be; the order that the block had is right.
       if (order.size() == before) return nodes_;
@@ -124,16 +123,23 @@ class Scheduler {
     return any;
   }
 
-  std::vector<Node*> TakeGroup() {
+  // A group, which may stay as it is: with what is computed for it.
+  std::vector<Node*> TakeGroup(std::vector<Node*>& order) {
     std::vector<Node*> group;
     for (Node* node : nodes_) {
-      if (waiting_.count(node) == 0 || !rules_.CanBeOutlined(node)) continue;
-      const auto& read = read_.at(node);
-      if (std::any_of(read.begin(), read.end(),
-                      [this](Value* value) { return IsWaiting(value); }))
+      if (waiting_.count(node) == 0) continue;
+      const bool is_member = rules_.CanBeOutlined(node);
+      if (is_member) {
+        const auto& read = read_.at(node);
+        if (std::any_of(read.begin(), read.end(),
+                        [this](Value* value) { return IsWaiting(value); }))
+          continue;
+        group.push_back(node);
+      } else if (!rules_.IsComputedAnew(node) || !AllThere(node)) {
         continue;
+      }
       waiting_.erase(node);
-      group.push_back(node);
+      order.push_back(node);
     }
     return group;
   }

@@ -11,10 +11,13 @@
 #include <unordered_set>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/model.h"
 #include "frontend/torchscript/state_writes.h"
 #include "frontend/tracing/outlined_groups.h"
+#include "frontend/values/torch_util.h"
+#include "runtime/logging/logging.h"
 
 namespace aitune::frontend {
 namespace {
@@ -142,14 +145,15 @@ std::string TextOf(Graph& body, const std::vector<OutlinedInput>& kinds,
   return text;
 }
 
-// The attributes of `self`, whose value is `object`, and of its modules that
-// are read in `block` and that no call changes.
-void CollectWeights(Block* block, Value* self, const c10::IValue& object,
-                    const StateWrites& writes,
-                    std::unordered_map<Value*, at::Tensor>& constants) {
-  std::unordered_map<Value*, c10::IValue> objects = {{self, object}};
-  const std::function<void(Block*)> visit = [&](Block* inside) {
-    for (Node* node : inside->nodes()) {
+// The attributes of `module`, the first input of `graph`, and of its modules
+// that are read in `graph` and that no call changes.
+std::unordered_map<Value*, at::Tensor> WeightsIn(
+    Graph& graph, const torch::jit::Module& module, const StateWrites& writes) {
+  std::unordered_map<Value*, at::Tensor> weights;
+  std::unordered_map<Value*, c10::IValue> objects = {
+      {graph.inputs()[0], module._ivalue()}};
+  const std::function<void(Block*)> visit = [&](Block* block) {
+    for (Node* node : block->nodes()) {
       for (Block* inner : node->blocks()) visit(inner);
       if (node->kind() != c10::prim::GetAttr) continue;
       const auto of = objects.find(node->input(0));
@@ -159,18 +163,24 @@ void CollectWeights(Block* block, Value* self, const c10::IValue& object,
       if (value.isObject()) objects[node->output()] = value;
       if (value.isTensor() && value.toTensor().defined() &&
           !writes.Has(value.toTensor()))
-        constants[node->output()] = value.toTensor();
+        weights[node->output()] = value.toTensor();
     }
   };
-  visit(block);
+  visit(graph.block());
+  return weights;
 }
 
 class Outliner {
  public:
-  Outliner(const std::unordered_map<Value*, at::Tensor>& constants,
-           bool outermost_too)
-      : constants_(constants), outermost_too_(outermost_too) {}
+  Outliner(std::unordered_map<Value*, at::Tensor> constants, bool outermost_too)
+      : constants_(std::move(constants)), outermost_too_(outermost_too) {}
 
+  std::vector<std::shared_ptr<OutlinedProgram>> Run(Graph& graph) {
+    Visit(graph.block());
+    return std::move(programs_);
+  }
+
+ private:
   void Visit(Block* block) {
     const std::vector<Node*> nodes(block->nodes().begin(),
                                    block->nodes().end());
@@ -183,9 +193,6 @@ class Outliner {
     RemoveUnread(block);
   }
 
-  std::vector<std::shared_ptr<OutlinedProgram>> programs;
-
- private:
   std::optional<at::Tensor> ConstantOf(Value* value) const {
     const auto known = constants_.find(value);
     if (known != constants_.end()) return known->second;
@@ -226,7 +233,7 @@ class Outliner {
       group.outputs[i]->replaceAllUsesWith(node->outputs()[i]);
     }
     outlined_.insert(group.nodes.begin(), group.nodes.end());
-    programs.push_back(std::move(program));
+    programs_.push_back(std::move(program));
   }
 
   // Removes what was outlined, and what only that reads.
@@ -254,36 +261,56 @@ class Outliner {
     }
   }
 
-  const std::unordered_map<Value*, at::Tensor>& constants_;
+  const std::unordered_map<Value*, at::Tensor> constants_;
   const bool outermost_too_;  // the graph's own block
   OutliningRules rules_;
   std::unordered_set<Node*> outlined_;  // nodes that are not removed yet
+  std::vector<std::shared_ptr<OutlinedProgram>> programs_;
 };
+
+// What `outline` makes of a copy of `graph`; `graph` itself where LibTorch
+// can't make graphs or models of parts of it.
+OutlinedGraph Outline(
+    const std::shared_ptr<Graph>& graph,
+    absl::FunctionRef<std::vector<std::shared_ptr<OutlinedProgram>>(Graph&)>
+        outline) {
+  OutlinedGraph result{graph, {}};
+  if (AsksForMemory(graph->block())) return result;
+  const absl::Status status =
+      CatchExceptions(absl::StatusCode::kInternal, "outlining", [&] {
+        const std::shared_ptr<Graph> copy = graph->copy();
+        auto programs = outline(*copy);
+        copy->lint();
+        if (!programs.empty()) result = {copy, std::move(programs)};
+        return absl::OkStatus();
+      });
+  if (!status.ok())
+    Log(LogChannel::kGraphBreaks, std::string(status.message()));
+  return result;
+}
 
 }  // namespace
 
-std::vector<std::shared_ptr<OutlinedProgram>> OutlineBlocks(
-    Graph& graph, const std::unordered_map<Value*, at::Tensor>& constants) {
-  if (AsksForMemory(graph.block())) return {};
-  Outliner outliner(constants, /*outermost_too=*/false);
-  outliner.Visit(graph.block());
-  graph.lint();
-  return std::move(outliner.programs);
+OutlinedGraph OutlineBlocks(const std::shared_ptr<Graph>& graph,
+                            const std::map<size_t, at::Tensor>& constants) {
+  return Outline(graph, [&](Graph& copy) {
+    std::unordered_map<Value*, at::Tensor> known;
+    for (const auto& [input, tensor] : constants)
+      known.emplace(copy.inputs()[input], tensor);
+    return Outliner(std::move(known), /*outermost_too=*/false).Run(copy);
+  });
 }
 
-std::vector<std::shared_ptr<OutlinedProgram>> OutlineForward(
-    Graph& graph, const torch::jit::Module& module) {
-  if (AsksForMemory(graph.block())) return {};
-  const StateWrites writes(module);
-  // Constants may be what is written.
-  if (!writes.constants().empty() || !writes.WhyUnknown().empty()) return {};
-  std::unordered_map<Value*, at::Tensor> constants;
-  CollectWeights(graph.block(), graph.inputs()[0], module._ivalue(), writes,
-                 constants);
-  Outliner outliner(constants, /*outermost_too=*/true);
-  outliner.Visit(graph.block());
-  graph.lint();
-  return std::move(outliner.programs);
+OutlinedGraph OutlineForward(const std::shared_ptr<Graph>& graph,
+                             const torch::jit::Module& module) {
+  return Outline(graph, [&](Graph& copy) {
+    const StateWrites writes(module);
+    // Constants may be what is written.
+    if (!writes.constants().empty() || !writes.WhyUnknown().empty())
+      return std::vector<std::shared_ptr<OutlinedProgram>>();
+    return Outliner(WeightsIn(copy, module, writes), /*outermost_too=*/true)
+        .Run(copy);
+  });
 }
 
 }  // namespace aitune::frontend

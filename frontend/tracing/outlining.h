@@ -15,28 +15,31 @@
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/ir.h>
 
+#include <map>
 #include <memory>
-#include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "frontend/trace/outlined_program.h"
 
 namespace aitune::frontend {
 
-// Replaces groups of operators in the blocks of the nodes of `graph` by nodes
-// that run them as outlined programs, which are returned in the graph's order.
-// `constants` are the values of `graph` whose elements are known: a program's
-// model has them. A group of one cheap operator stays as it is. Throws
-// LibTorch's errors.
-std::vector<std::shared_ptr<OutlinedProgram>> OutlineBlocks(
-    torch::jit::Graph& graph,
-    const std::unordered_map<torch::jit::Value*, at::Tensor>& constants);
+struct OutlinedGraph {
+  std::shared_ptr<torch::jit::Graph> graph;
+  std::vector<std::shared_ptr<OutlinedProgram>> programs;  // in its order
+};
+
+// `graph`, in which groups of operators in the blocks of its nodes are replaced
+// by nodes that run them as outlined programs. `constants` has the tensors that
+// inputs of `graph`, by their places, are in each call: a program's model has
+// them. A group of one cheap operator stays as it is. Where there is nothing to
+// outline, or LibTorch can't, the result is `graph` itself.
+OutlinedGraph OutlineBlocks(const std::shared_ptr<torch::jit::Graph>& graph,
+                            const std::map<size_t, at::Tensor>& constants);
 
 // The same for all of `graph`, the forward of `module` with calls inlined: its
 // first input is the module. Attributes that no call writes are constants.
-std::vector<std::shared_ptr<OutlinedProgram>> OutlineForward(
-    torch::jit::Graph& graph, const torch::jit::Module& module);
+OutlinedGraph OutlineForward(const std::shared_ptr<torch::jit::Graph>& graph,
+                             const torch::jit::Module& module);
 
 }  // namespace aitune::frontend
 

@@ -74,11 +74,11 @@ std::set<Value*> LinearWeights(Node* node) {
   return weights;
 }
 
-// The inputs of `graph`, one for each of `contents`, whose elements are the
-// same in each call.
-std::unordered_map<Value*, at::Tensor> KnownInputs(
-    const std::vector<ProbedRef>& contents, Graph& graph) {
-  std::unordered_map<Value*, at::Tensor> known;
+// Those of `contents`, by their places, whose elements are the same in each
+// call.
+std::map<size_t, at::Tensor> KnownTensors(
+    const std::vector<ProbedRef>& contents) {
+  std::map<size_t, at::Tensor> known;
   for (size_t i = 0; i < contents.size(); ++i) {
     const ProbedValue& content = *contents[i];
     if (!content.IsTensor() || !content.storage->constant ||
@@ -87,7 +87,7 @@ std::unordered_map<Value*, at::Tensor> KnownInputs(
       continue;
     // What the program has made it may write later.
     const at::Tensor& tensor = content.tensor();
-    known.emplace(graph.inputs()[i],
+    known.emplace(i,
                   content.storage->read_only.empty() ? tensor.clone() : tensor);
   }
   return known;
@@ -244,16 +244,19 @@ absl::Status Interpreter::MakeRegionProgram(NodeRegion& region) const {
   for (const std::vector<size_t>* places : {&region.written, &region.lists}) {
     for (const size_t i : *places) graph->registerOutput(inner[region.free[i]]);
   }
-  return CatchExceptions(absl::StatusCode::kUnimplemented,
-                         region.node->kind().toQualString(), [&] {
-                           if (options_.outlines)
-                             region.outlined = OutlineBlocks(
-                                 *graph, KnownInputs(region.contents, *graph));
-                           region.program = MakeGraphProgram(graph, "region");
-                           region.run_in_probe =
-                               MakeProbeProgram(graph, region.program.run);
-                           return absl::OkStatus();
-                         });
+  return CatchExceptions(
+      absl::StatusCode::kUnimplemented, region.node->kind().toQualString(),
+      [&] {
+        if (options_.outlines && !region.node->blocks().empty()) {
+          OutlinedGraph outlined =
+              OutlineBlocks(graph, KnownTensors(region.contents));
+          graph = std::move(outlined.graph);
+          region.outlined = std::move(outlined.programs);
+        }
+        region.program = MakeGraphProgram(graph, "region");
+        region.run_in_probe = MakeProbeProgram(graph, region.program.run);
+        return absl::OkStatus();
+      });
 }
 
 void Interpreter::NoteKnownList(const NodeRegion& region,

@@ -86,6 +86,26 @@ absl::StatusOr<Interpreter::Results> Interpreter::EmitSlices(
   return Results({list});
 }
 
+absl::Status Interpreter::CheckSelection(const Invocation& call) {
+  const ProbedRef& self = call.arguments[0];
+  const std::optional<SizeExpression> at = SizeOf(call.arguments[2]);
+  if (!self->has_type || !at || call.arguments[1]->kind != Kind::kPlain)
+    return absl::OkStatus();
+  AITUNE_ASSIGN_OR_RETURN(int64_t dim,
+                          UniformInt(call.arguments[1], "an axis"));
+  const auto rank = static_cast<int64_t>(self->type.sizes.size());
+  const int64_t axis = dim < 0 ? dim + rank : dim;
+  if (axis < 0 || axis >= rank) return absl::OkStatus();
+  const SizeExpression size = self->type.sizes[static_cast<size_t>(axis)];
+  const char* const what = "which part is selected";
+  AITUNE_ASSIGN_OR_RETURN(const bool from_start, IsNonNegative(*at, what));
+  // What the call raises where it is not inside, its run tells.
+  return IsNonNegative(fitter_.Simplify(from_start ? size + *at * -1 + -1
+                                                   : *at + size),
+                       "whether the part that is selected is there")
+      .status();
+}
+
 absl::StatusOr<std::optional<std::pair<int64_t, SizeExpression>>>
 Interpreter::ClampSlice(Invocation& call) {
   using Sliced = std::optional<std::pair<int64_t, SizeExpression>>;

@@ -264,6 +264,19 @@ TEST_F(CudaExecutableTest, RunsStepsOnceAndThenAGraph) {
   EXPECT_EQ(gpu.graph_launches, 3);
 }
 
+// As for the bodies of loops whose values grow.
+TEST_F(CudaExecutableTest, KeepsAGraphForEachOfManySmallSizes) {
+  ASSERT_TRUE(Load().ok());
+  for (int round = 0; round < 4; ++round) {
+    for (size_t size = 1; size <= 40; ++size) {
+      x_.assign(size, 1.0f);
+      ASSERT_TRUE(Run(x_, y_).ok());
+      EXPECT_THAT(y_, testing::Each(4.0f));
+    }
+  }
+  EXPECT_EQ(gpu.recorded, 2 * 40);
+}
+
 TEST_F(CudaExecutableTest, APartOfItShowsWhatItsMemoryHolds) {
   ASSERT_TRUE(Load().ok());
   std::vector<float> held(3);

@@ -9,8 +9,12 @@
 namespace aitune::cuda {
 namespace {
 
-// Combinations of sizes kept ready, each with an arena and graphs of its own.
-constexpr size_t kMaxInstances = 16;
+// Combinations of sizes kept ready, each with an arena and graphs of its own:
+// so many always, and more of them where they take little memory together. The
+// body of a decoder's loop has one for each length that it comes by.
+constexpr size_t kAlwaysKept = 16;
+constexpr size_t kMostKept = 512;
+constexpr int64_t kMemoryOfMore = int64_t{64} << 20;  // bytes
 
 bool HasChecks(const LoadedPlan& plan) {
   const auto& steps = plan.plan().steps();
@@ -61,6 +65,14 @@ void InstanceCache::FreeUnused() {
   for (const auto& instance : evicted) KeepFailure(*instance);
 }
 
+bool InstanceCache::IsFull() const {
+  if (entries_.size() < kAlwaysKept) return false;
+  if (entries_.size() >= kMostKept) return true;
+  MemoryUse use;
+  for (const Entry& entry : entries_) use += entry.instance->Memory();
+  return use.total() > kMemoryOfMore;
+}
+
 absl::StatusOr<std::shared_ptr<const CudaInstance>> InstanceCache::Get(
     const Key& key) {
   if (std::shared_ptr<const CudaInstance> found = Find(key)) return found;
@@ -71,7 +83,7 @@ absl::StatusOr<std::shared_ptr<const CudaInstance>> InstanceCache::Get(
     // First, so that its memory serves the new one. A call in progress keeps
     // it alive; memory still in use by the GPU is freed when that is done.
     std::lock_guard<std::mutex> lock(mutex_);
-    if (entries_.size() == kMaxInstances) {
+    if (IsFull()) {
       auto oldest = std::min_element(entries_.begin(), entries_.end(),
                                      [](const Entry& a, const Entry& b) {
                                        return a.last_use < b.last_use;

@@ -53,6 +53,8 @@ class InstanceCache {
   };
 
   std::shared_ptr<const CudaInstance> Find(const Key& key);
+  // Whether one must go before another is made. The mutex is held.
+  bool IsFull() const;
   // Keeps the failed checks of an instance that goes.
   void KeepFailure(const CudaInstance& evicted);
 

@@ -1,13 +1,16 @@
 #include "frontend/compiled_model/outlined_versions.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "frontend/trace/leaf_value.h"
 #include "runtime/hash/sha256.h"
 #include "runtime/logging/logging.h"
 #include "runtime/status/status_macros.h"
+#include "runtime/strategy/interleaved_timing.h"
 
 namespace aitune::frontend {
 namespace {
@@ -15,9 +18,15 @@ namespace {
 // Of one program; LibTorch runs it for other inputs.
 constexpr size_t kMostVersions = 4;
 
+// For all programs of a model, in seconds: LibTorch runs what is left then.
+constexpr double kMostSeconds = 60;
+
+// Of one program's calls that are timed beside LibTorch's.
+constexpr double kTimingMilliseconds = 60;
+
 using Versions = std::vector<std::shared_ptr<const CompiledModel>>;
 
-bool AnyFits(const Versions& versions, const OutlinedProgram::SeenSizes& sizes,
+bool AnyFits(const Versions& versions, const SeenSizes& sizes,
              absl::Span<const InputSpec> specs) {
   alignas(64) static char no_elements;  // nobody reads them
   std::vector<TensorView> views;
@@ -33,7 +42,7 @@ bool AnyFits(const Versions& versions, const OutlinedProgram::SeenSizes& sizes,
 }
 
 absl::StatusOr<std::unique_ptr<CompiledModel>> BuildAround(
-    const OutlinedProgram& program, const OutlinedProgram::SeenSizes& sizes,
+    const OutlinedProgram& program, const SeenSizes& sizes,
     const BuildOptions& options) {
   ModelInputs inputs;
   inputs.specs = program.SpecsAround(sizes);
@@ -48,6 +57,27 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> BuildAround(
   return CompiledModel::Build(program.model(), inputs, around);
 }
 
+// That LibTorch runs the sample faster, with both times; empty if it does not,
+// and on a GPU, where what LibTorch runs operator by operator waits for its
+// launches.
+std::string WhyNotFaster(const OutlinedProgram& program,
+                         const CompiledModel& version) {
+  if (version.device().is_gpu()) return "";
+  const std::function<absl::Status()> runs[] = {
+      [&] { return version.Run(program.sample()).status(); },
+      [&] { return program.model().RunEager(program.sample()).status(); }};
+  TimingOptions timing;
+  timing.min_rounds = 5;
+  timing.milliseconds = kTimingMilliseconds;
+  const auto times = TimeInterleaved(runs, timing);
+  // What the one raises the other does too, and no time is known.
+  if (!times[0].ok() || !times[1].ok()) return "";
+  const double ours = times[0]->median, theirs = times[1]->median;
+  if (ours <= theirs) return "";
+  return absl::StrFormat("LibTorch is faster, %.3f against %.3f ms", theirs,
+                         ours);
+}
+
 // The versions of `program`; where there is none, `report` says why.
 Versions Compile(const OutlinedProgram& program, const BuildOptions& options,
                  OutlinedReport& report) {
@@ -56,7 +86,7 @@ Versions Compile(const OutlinedProgram& program, const BuildOptions& options,
   report.why_not = program.why_not();
   if (report.why_not.empty() && program.seen().empty())
     report.why_not = "no input that was tried leads there";
-  for (const OutlinedProgram::SeenSizes& sizes : program.seen()) {
+  for (const SeenSizes& sizes : program.seen()) {
     if (versions.size() == kMostVersions) break;
     if (AnyFits(versions, sizes, program.SpecsAround(sizes))) continue;
     absl::StatusOr<std::unique_ptr<CompiledModel>> built =
@@ -71,6 +101,10 @@ Versions Compile(const OutlinedProgram& program, const BuildOptions& options,
           absl::StrCat("LibTorch runs a part of control flow at ",
                        program.place(), ": ", report.why_not));
       break;
+    }
+    if (versions.empty() && options.compile.measureCandidates) {
+      report.why_not = WhyNotFaster(program, **built);
+      if (!report.why_not.empty()) break;
     }
     const BuildReport& told = (*built)->report();
     report.ops = std::max(report.ops, told.coverage.ops);
@@ -127,7 +161,16 @@ std::vector<OutlinedParts> CompileOutlined(
   inner.cuda_graphs = options.cuda_graphs;
   inner.keep_artifact = true;
   std::vector<OutlinedParts> parts;
+  const auto begin = std::chrono::steady_clock::now();
   for (size_t i = 0; i < programs.size(); ++i) {
+    if (std::chrono::steady_clock::now() - begin >
+        std::chrono::duration<double>(kMostSeconds)) {
+      OutlinedReport& report = reports.emplace_back();
+      report.place = programs[i]->place();
+      report.why_not =
+          absl::StrCat("compiling the others took over ", kMostSeconds, " s");
+      continue;
+    }
     inner.model_sha256 = OutlinedSha256(*programs[i]);
     const Versions versions =
         Compile(*programs[i], inner, reports.emplace_back());

@@ -63,8 +63,10 @@ class OutlinedVersionsTest : public testing::Test {
                const std::string& spec = "float32[4,6]") {
     torch::jit::Module module("__torch__.Net");
     at::manual_seed(0);
-    module.register_parameter("w", at::randn({6, 6}) * 0.4, false);
+    w_ = at::randn({6, 6}) * 0.4;
+    module.register_parameter("w", w_, false);
     module.register_parameter("v", at::randn({6, 6}) * 0.4, false);
+    module.register_attribute("flag", c10::BoolType::get(), false);
     module.define(forward);
     auto model = Model::FromModule(module);
     ASSERT_TRUE(model.ok()) << model.status();
@@ -101,6 +103,7 @@ class OutlinedVersionsTest : public testing::Test {
     }
   }
 
+  at::Tensor w_;
   std::string sha256_ = "a hash";
   ModelInputs inputs_;
   std::unique_ptr<Model> model_;
@@ -150,6 +153,33 @@ TEST_F(OutlinedVersionsTest, NoInputThatWasSeenIsAMisfit) {
   EXPECT_FALSE(program.RunCompiled(stack));
   EXPECT_THAT(stack, SizeIs(2));
   EXPECT_EQ(program.misfits(), 1);
+  // Nor is anything compiled for other weights.
+  stack = {at::randn({4, 6}), at::zeros({6, 6})};
+  w_.mul_(2);
+  EXPECT_FALSE(program.RunCompiled(stack));
+}
+
+// LibTorch runs it as the elements of a list are written. In-place activations,
+// flags and an attribute that is set do not split it more than they must.
+TEST_F(OutlinedVersionsTest, PartsOfAModelThatLibTorchRunsWholeAreCompiled) {
+  Compile(R"(
+def forward(self, x: Tensor):
+    h = torch.relu_(x @ self.w)
+    h = h.add_(1) * 2
+    if self.flag:
+        h = h * 0
+    parts = [h, h.sin()]
+    if bool(h.sum() > 30):
+        parts[1].mul_(0.5)
+        parts.append(x)
+    y = torch.cat(parts)
+    return torch.tanh(y @ self.v).sub_(1).t()
+)");
+  ASSERT_TRUE(compiled_->report().LibTorchRunsAll());
+  ASSERT_THAT(compiled_->report().outlined, SizeIs(2));
+  for (const OutlinedReport& part : compiled_->report().outlined)
+    EXPECT_GT(part.versions, 0) << part.why_not;
+  ExpectAgrees(*compiled_);
 }
 
 TEST_F(OutlinedVersionsTest, ComeFromTheCache) {

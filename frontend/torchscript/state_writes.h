@@ -39,6 +39,11 @@ class StateWrites {
   bool Has(const at::Tensor& tensor) const {
     return all_tensors_ || tensors_.count(tensor.unsafeGetTensorImpl()) > 0;
   }
+  // The same, as far as that is known: not for the reason alone that the
+  // program writes tensors which may be any.
+  bool IsKnownToHave(const at::Tensor& tensor) const {
+    return tensors_.count(tensor.unsafeGetTensorImpl()) > 0;
+  }
   // The tensors that may be written and are no attributes but constants of the
   // program.
   const std::vector<at::Tensor>& constants() const { return constants_; }

@@ -12,23 +12,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/interpreter_code.h"
+#include "frontend/trace/seen_sizes.h"
 #include "frontend/values/torch_util.h"
 
 namespace aitune::frontend {
 namespace {
 
-// The greatest integer that is passed as a size, so that its tensor has memory:
-// one byte an element, which nobody reads or writes.
-constexpr int64_t kGreatestInteger = (int64_t{1} << 20) - 1;
-
 // Calls beyond so many different ones are not recorded.
 constexpr size_t kMostSeen = 64;
-
-// How far beyond the sizes that were seen a range reaches: the probes' elements
-// decide how often a loop was run, and those of calls are others.
-constexpr int64_t kReach = 4;
-constexpr int64_t kLeastReach = 256;   // elements of an axis
-constexpr int64_t kLeastCount = 1024;  // of integers, mostly loops' counters
 
 c10::Symbol OutlinedKind() {
   return c10::Symbol::fromQualString("aitune::outlined");
@@ -62,8 +53,10 @@ torch::jit::Operation OperationOf(const torch::jit::Node* node) {
       MakeCode(*node->g(c10::attr::Subgraph),
                absl::StrCat("outlined ", program->place()));
   return [program, body](torch::jit::Stack& stack) {
-    if (!program->RunCompiled(stack))
-      torch::jit::InterpreterState(*body).run(stack);
+    if (program->RunCompiled(stack)) return;
+    torch::jit::InterpreterState(*body).run(stack);
+    program->RecordOutputs(at::ArrayRef<c10::IValue>(stack).slice(
+        stack.size() - body->num_outputs()));
   };
 }
 
@@ -73,11 +66,28 @@ const torch::jit::RegisterOperators kRegistered({torch::jit::Operator(
 }  // namespace
 
 OutlinedProgram::OutlinedProgram(std::string place, std::string text,
-                                 Model model, std::vector<OutlinedInput> inputs)
+                                 Model model, std::vector<OutlinedInput> inputs,
+                                 std::vector<at::Tensor> constants,
+                                 bool strides_matter)
     : place_(std::move(place)),
       text_(std::move(text)),
       model_(std::move(model)),
-      inputs_(std::move(inputs)) {}
+      inputs_(std::move(inputs)),
+      strides_matter_(strides_matter) {
+  for (at::Tensor& constant : constants) {
+    if (constant.is_inference()) continue;  // made by the program's tracer
+    const int64_t version = constant._version();
+    constants_.emplace_back(std::move(constant), version);
+  }
+}
+
+bool OutlinedProgram::HasNewConstants() const {
+  return std::any_of(constants_.begin(), constants_.end(),
+                     [](const auto& constant) {
+                       return static_cast<int64_t>(constant.first._version()) !=
+                              constant.second;
+                     });
+}
 
 bool OutlinedProgram::ToModelInputs(at::ArrayRef<c10::IValue> inputs,
                                     std::vector<c10::IValue>& values) const {
@@ -140,52 +150,28 @@ void OutlinedProgram::Record(at::ArrayRef<c10::IValue> inputs) {
     seen_.push_back(std::move(sizes));
 }
 
+void OutlinedProgram::RecordOutputs(at::ArrayRef<c10::IValue> outputs) {
+  if (!is_recording_ || !strides_matter_) return;
+  for (const c10::IValue& output : outputs) {
+    if (!output.isTensor() || !output.toTensor().defined() ||
+        output.toTensor().layout() != at::kStrided ||
+        output.toTensor().is_contiguous())
+      continue;
+    why_not_ = "what it gives is not contiguous, which views depend on";
+    seen_.clear();
+    return;
+  }
+}
+
 std::vector<InputSpec> OutlinedProgram::SpecsAround(
     const SeenSizes& around) const {
-  std::vector<OutlinedInput> kinds;
+  SizesToCompile wanted(seen_);
+  size_t input = 0;
   for (const OutlinedInput kind : inputs_) {
-    if (kind != OutlinedInput::kConstant) kinds.push_back(kind);
+    if (kind == OutlinedInput::kInteger) wanted.set_is_integer(input);
+    if (kind != OutlinedInput::kConstant) ++input;
   }
-  std::map<std::vector<int64_t>, std::string> names;  // by the sizes seen
-  std::vector<InputSpec> specs;
-  for (size_t i = 0; i < around.size(); ++i) {
-    InputSpec& spec = specs.emplace_back();
-    spec.dtype = dtypes_[i];
-    for (size_t axis = 0; axis < around[i].size(); ++axis) {
-      std::vector<int64_t> seen;
-      for (const SeenSizes& sizes : seen_) seen.push_back(sizes[i][axis]);
-      const auto [least, greatest] =
-          std::minmax_element(seen.begin(), seen.end());
-      const bool is_integer = kinds[i] == OutlinedInput::kInteger;
-      AxisSpec& bounds = spec.axes.emplace_back();
-      bounds.min = bounds.max = around[i][axis];
-      if (*least == *greatest && !is_integer) continue;
-      bounds.min = std::min<int64_t>(*least, 1);
-      bounds.max = std::min(
-          kGreatestInteger + 1,
-          std::max(kReach * *greatest, is_integer ? kLeastCount : kLeastReach));
-      // One integer that was seen once may be any.
-      std::string& name =
-          names[*least == *greatest ? std::vector<int64_t>{-1, int64_t(i)}
-                                    : seen];
-      if (name.empty()) name = absl::StrCat("n", names.size());
-      bounds.name = name;
-    }
-  }
-  // Axes of one name have equal bounds: those of counters and of sizes differ.
-  std::map<std::string, int64_t> greatest;
-  for (const InputSpec& spec : specs) {
-    for (const AxisSpec& axis : spec.axes) {
-      int64_t& most = greatest[axis.name];
-      most = std::max(most, axis.max);
-    }
-  }
-  for (InputSpec& spec : specs) {
-    for (AxisSpec& axis : spec.axes) {
-      if (!axis.name.empty()) axis.max = greatest[axis.name];
-    }
-  }
-  return specs;
+  return wanted.SpecsAround(around, dtypes_);
 }
 
 bool OutlinedProgram::RunCompiled(std::vector<c10::IValue>& stack) {
@@ -197,7 +183,7 @@ bool OutlinedProgram::RunCompiled(std::vector<c10::IValue>& stack) {
     return false;
   }
   std::vector<c10::IValue> values;
-  bool runs = ToModelInputs(inputs, values);
+  bool runs = !HasNewConstants() && ToModelInputs(inputs, values);
   if (runs) {
     const absl::StatusOr<bool> ran = runner_(values);
     if (!ran.ok())

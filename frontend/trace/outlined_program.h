@@ -22,11 +22,13 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "frontend/torchscript/input_spec.h"
 #include "frontend/torchscript/model.h"
+#include "frontend/trace/seen_sizes.h"
 #include "frontend/values/value_list.h"
 
 namespace aitune::frontend {
@@ -35,7 +37,7 @@ namespace aitune::frontend {
 enum class OutlinedInput {
   kTensor,    // itself
   kInteger,   // the integer n: a tensor of n + 1 elements, so that n is a size
-  kConstant,  // none: the model has its elements
+  kConstant,  // none: the model has its elements, as long as nobody writes it
 };
 
 // Runs a compiled version: replaces the model's inputs by its outputs. False,
@@ -48,26 +50,24 @@ class OutlinedProgram {
   // `place` is where it begins in the model's source, such as "model.py:12";
   // `text` names the program: equal ones have equal texts. `model`'s forward
   // takes the inputs that `inputs` say and gives one tensor or a tuple of
-  // tensors.
+  // tensors. It has the elements that `constants` have now, one for each such
+  // input. `strides_matter`: the program around it may raise for the strides
+  // of what it gives, and compiled code gives contiguous tensors.
   OutlinedProgram(std::string place, std::string text, Model model,
-                  std::vector<OutlinedInput> inputs);
+                  std::vector<OutlinedInput> inputs,
+                  std::vector<at::Tensor> constants, bool strides_matter);
 
   const std::string& place() const { return place_; }
   const std::string& text() const { return text_; }
   const Model& model() const { return model_; }
 
-  // One call that was seen: the sizes of each of the model's inputs.
-  using SeenSizes = std::vector<std::vector<int64_t>>;
   // The different calls that were seen, in their order. Empty: none, or
   // whyNot() says what in them can't be compiled.
   const std::vector<SeenSizes>& seen() const { return seen_; }
   const std::string& why_not() const { return why_not_; }
   // The model's inputs in the first call.
   const ValueList& sample() const { return sample_; }
-  // The kinds of inputs to compile for, so that `around`, which is one of
-  // seen(), is among them: axes that were seen with one size have that; others
-  // are ranges, beyond what was seen, and have one name where they were always
-  // equal.
+  // SizesToCompile::SpecsAround.
   std::vector<InputSpec> SpecsAround(const SeenSizes& around) const;
 
   // Frees what only compiling needs.
@@ -84,6 +84,10 @@ class OutlinedProgram {
   // The number of runs in which no compiled version was right for the inputs.
   int64_t misfits() const { return misfits_; }
 
+  // Called with what LibTorch gives in a run; nothing is done unless runs are
+  // recorded.
+  void RecordOutputs(at::ArrayRef<c10::IValue> outputs);
+
   // Replaces the inputs at the end of `stack` by the outputs, if a compiled
   // version runs them. Throws what the program raises. Thread-safe once
   // recording has stopped.
@@ -96,10 +100,15 @@ class OutlinedProgram {
   bool ToModelInputs(at::ArrayRef<c10::IValue> inputs,
                      std::vector<c10::IValue>& values) const;
   void Record(at::ArrayRef<c10::IValue> inputs);
+  // Whether the constants have been written since the program was made.
+  bool HasNewConstants() const;
 
   const std::string place_, text_;
   const Model model_;
   const std::vector<OutlinedInput> inputs_;
+  // Those that can be written, with their versions when it was made.
+  std::vector<std::pair<at::Tensor, int64_t>> constants_;
+  const bool strides_matter_;
   bool is_recording_ = true;
   std::vector<SeenSizes> seen_;
   std::vector<DataType> dtypes_;  // of the model's inputs

@@ -25,15 +25,6 @@ Node* InBlock(Node* node, const Block* block) {
   return node;
 }
 
-bool IsContraction(const Node* node) {
-  static const auto* const kNames = new std::set<std::string>{
-      "aten::linear", "aten::matmul", "aten::mm",
-      "aten::bmm",    "aten::addmm",  "aten::conv1d",
-      "aten::conv2d", "aten::conv3d", "aten::_convolution",
-      "aten::lstm",   "aten::gru",    "aten::scaled_dot_product_attention"};
-  return kNames->count(node->kind().toQualString()) > 0;
-}
-
 // The values from outside that `node`, or what is computed anew for it, reads.
 void CollectRead(Node* node, OutliningRules& rules,
                  std::unordered_set<Value*>& read,
@@ -170,13 +161,30 @@ bool IsReadOutside(const Value* value, const std::unordered_set<Node*>& group,
   });
 }
 
-// The operators of a group that compute, at least kLeastOperators where a
-// contraction is among them.
+// Whether a group reads a value here, directly or through what is computed
+// anew.
+bool IsInGroup(const torch::jit::Use& use,
+               const std::unordered_set<Node*>& group, const Block* block,
+               OutliningRules& rules) {
+  if (use.user->kind() == c10::prim::Return && use.user->owningBlock() == block)
+    return false;
+  Node* const user = InBlock(use.user, block);
+  if (group.count(user) > 0) return true;
+  if (!rules.IsComputedAnew(user)) return false;
+  const auto outputs = user->outputs();
+  return std::any_of(outputs.begin(), outputs.end(), [&](const Value* output) {
+    return std::any_of(output->uses().begin(), output->uses().end(),
+                       [&](const torch::jit::Use& further) {
+                         return IsInGroup(further, group, block, rules);
+                       });
+  });
+}
+
+// The operators of a group that compute.
 template <typename Nodes>
 int CountOperators(const Nodes& nodes) {
   int count = 0;
   for (const Node* node : nodes) {
-    if (IsContraction(node)) return kLeastOperators;
     for (const Block* block : node->blocks())
       count += CountOperators(block->nodes());
     const bool computes = node->kind().is_aten() && !MayGiveView(node) &&
@@ -185,6 +193,33 @@ int CountOperators(const Nodes& nodes) {
     count += computes ? 1 : 0;
   }
   return count;
+}
+
+bool MayBeView(const Node* node) {
+  return MayGiveView(node) || !node->blocks().empty();
+}
+
+// Removes from a group the views that only others read: who writes them, or
+// what they are of, would write a copy.
+void DropLastViews(std::vector<Node*>& members, const Block* block,
+                   OutliningRules& rules) {
+  for (size_t before = SIZE_MAX; before != members.size();) {
+    before = members.size();
+    const std::unordered_set<Node*> set(members.begin(), members.end());
+    const auto is_last_view = [&](Node* node) {
+      if (!MayBeView(node)) return false;
+      const auto outputs = node->outputs();
+      return std::all_of(
+          outputs.begin(), outputs.end(), [&](const Value* output) {
+            return std::none_of(output->uses().begin(), output->uses().end(),
+                                [&](const torch::jit::Use& use) {
+                                  return IsInGroup(use, set, block, rules);
+                                });
+          });
+    };
+    members.erase(std::remove_if(members.begin(), members.end(), is_last_view),
+                  members.end());
+  }
 }
 
 }  // namespace
@@ -209,12 +244,13 @@ std::vector<OutlinedGroup> FormGroups(Block* block, OutliningRules& rules) {
   }
   end_segment();
   for (Node* node : order) node->moveBefore(block->return_node());
+  // Who writes a tensor would write what a group gave a view of, too.
   auto all = block->owningGraph()->block()->nodes();
   const bool writes = std::any_of(all.begin(), all.end(), MayWriteElements);
   std::vector<OutlinedGroup> result;
-  for (const std::vector<Node*>& members : groups) {
-    if (CountOperators(members) < kLeastOperators) continue;
+  for (std::vector<Node*>& members : groups) {
     OutlinedGroup group;
+    if (writes) DropLastViews(members, block, rules);
     group.nodes = members;
     const std::unordered_set<Node*> set(members.begin(), members.end());
     bool gives_view = false, gives_tensors = true;
@@ -222,14 +258,13 @@ std::vector<OutlinedGroup> FormGroups(Block* block, OutliningRules& rules) {
       for (Value* output : node->outputs()) {
         if (!IsReadOutside(output, set, block, rules)) continue;
         group.outputs.push_back(output);
-        gives_view = gives_view || MayGiveView(node) || !node->blocks().empty();
+        gives_view = gives_view || MayBeView(node);
         gives_tensors = gives_tensors && IsTensor(output);
       }
     }
-    // Who writes a tensor would write what it is a view of, too.
-    if (group.outputs.empty() || !gives_tensors || (writes && gives_view))
-      continue;
-    result.push_back(std::move(group));
+    if (CountOperators(members) >= kLeastOperators && !group.outputs.empty() &&
+        gives_tensors && !(writes && gives_view))
+      result.push_back(std::move(group));
   }
   return result;
 }

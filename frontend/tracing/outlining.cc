@@ -3,9 +3,9 @@
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/passes/canonicalize.h>
+#include <torch/csrc/jit/passes/remove_mutation.h>
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 #include <set>
 #include <unordered_set>
@@ -13,9 +13,12 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
+#include "frontend/torchscript/carried_writes.h"
 #include "frontend/torchscript/model.h"
 #include "frontend/torchscript/state_writes.h"
 #include "frontend/tracing/outlined_groups.h"
+#include "frontend/tracing/outlining_rules.h"
+#include "frontend/tracing/simplified_forward.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/logging/logging.h"
 
@@ -145,35 +148,12 @@ std::string TextOf(Graph& body, const std::vector<OutlinedInput>& kinds,
   return text;
 }
 
-// The attributes of `module`, the first input of `graph`, and of its modules
-// that are read in `graph` and that no call changes.
-std::unordered_map<Value*, at::Tensor> WeightsIn(
-    Graph& graph, const torch::jit::Module& module, const StateWrites& writes) {
-  std::unordered_map<Value*, at::Tensor> weights;
-  std::unordered_map<Value*, c10::IValue> objects = {
-      {graph.inputs()[0], module._ivalue()}};
-  const std::function<void(Block*)> visit = [&](Block* block) {
-    for (Node* node : block->nodes()) {
-      for (Block* inner : node->blocks()) visit(inner);
-      if (node->kind() != c10::prim::GetAttr) continue;
-      const auto of = objects.find(node->input(0));
-      const std::string& name = node->s(c10::attr::name);
-      if (of == objects.end() || writes.Sets(name)) continue;
-      const c10::IValue value = of->second.toObjectRef().getAttr(name);
-      if (value.isObject()) objects[node->output()] = value;
-      if (value.isTensor() && value.toTensor().defined() &&
-          !writes.Has(value.toTensor()))
-        weights[node->output()] = value.toTensor();
-    }
-  };
-  visit(graph.block());
-  return weights;
-}
-
 class Outliner {
  public:
-  Outliner(std::unordered_map<Value*, at::Tensor> constants, bool outermost_too)
-      : constants_(std::move(constants)), outermost_too_(outermost_too) {}
+  // `whole`: of a model's forward, with what is outside of control flow, and
+  // with constants that it may write.
+  Outliner(std::unordered_map<Value*, at::Tensor> constants, bool whole)
+      : constants_(std::move(constants)), whole_(whole) {}
 
   std::vector<std::shared_ptr<OutlinedProgram>> Run(Graph& graph) {
     Visit(graph.block());
@@ -188,7 +168,7 @@ class Outliner {
       if (rules_.CanBeOutlined(node)) continue;
       for (Block* inner : node->blocks()) Visit(inner);
     }
-    if (block->owningNode() == nullptr && !outermost_too_) return;
+    if (block->owningNode() == nullptr && !whole_) return;
     for (const OutlinedGroup& group : FormGroups(block, rules_)) Outline(group);
     RemoveUnread(block);
   }
@@ -198,6 +178,8 @@ class Outliner {
     if (known != constants_.end()) return known->second;
     const auto constant = torch::jit::toIValue(value);
     if (!constant || !constant->isTensor()) return std::nullopt;
+    // Nobody would see that it is written.
+    if (whole_ && constant->toTensor().is_inference()) return std::nullopt;
     return constant->toTensor();
   }
 
@@ -223,7 +205,8 @@ class Outliner {
     Node* const first = group.nodes[0];
     auto program = std::make_shared<OutlinedProgram>(
         PlaceOf(*first), TextOf(*made.graph(), kinds, constants),
-        ModelOf(*made.graph(), kinds, constants), kinds);
+        ModelOf(*made.graph(), kinds, constants), kinds, constants,
+        NeedsViews(first->owningGraph()->block()));
     const torch::jit::WithInsertPoint before(first);
     Node* const node = InsertOutlined(*first->owningGraph(), program,
                                       made.graph(), made.inputs());
@@ -262,11 +245,29 @@ class Outliner {
   }
 
   const std::unordered_map<Value*, at::Tensor> constants_;
-  const bool outermost_too_;  // the graph's own block
+  const bool whole_;
   OutliningRules rules_;
   std::unordered_set<Node*> outlined_;  // nodes that are not removed yet
   std::vector<std::shared_ptr<OutlinedProgram>> programs_;
 };
+
+bool GivesOwnTensors(const Node* node) {
+  return node->kind().is_aten() && node->maybeSchema() != nullptr &&
+         node->blocks().empty() && !MayGiveView(node);
+}
+
+// Whether an operator that writes may be the one that doesn't. LibTorch takes
+// the results of some operators for tensors of their own though they may be the
+// arguments: there must be none of them around what is written.
+bool MayBeFunctional(Node* node) {
+  if (node->inputs().empty()) return false;
+  const Value* const written = node->input(0);
+  const auto& uses = written->uses();
+  return GivesOwnTensors(written->node()) &&
+         std::all_of(uses.begin(), uses.end(), [&](const torch::jit::Use& use) {
+           return use.user == node || GivesOwnTensors(use.user);
+         });
+}
 
 // What `outline` makes of a copy of `graph`; `graph` itself where LibTorch
 // can't make graphs or models of parts of it.
@@ -279,6 +280,8 @@ OutlinedGraph Outline(
   const absl::Status status =
       CatchExceptions(absl::StatusCode::kInternal, "outlining", [&] {
         const std::shared_ptr<Graph> copy = graph->copy();
+        MarkCarriedWrites(copy);
+        torch::jit::RemoveTensorMutation(copy, MayBeFunctional);
         auto programs = outline(*copy);
         copy->lint();
         if (!programs.empty()) result = {copy, std::move(programs)};
@@ -297,7 +300,7 @@ OutlinedGraph OutlineBlocks(const std::shared_ptr<Graph>& graph,
     std::unordered_map<Value*, at::Tensor> known;
     for (const auto& [input, tensor] : constants)
       known.emplace(copy.inputs()[input], tensor);
-    return Outliner(std::move(known), /*outermost_too=*/false).Run(copy);
+    return Outliner(std::move(known), /*whole=*/false).Run(copy);
   });
 }
 
@@ -305,10 +308,8 @@ OutlinedGraph OutlineForward(const std::shared_ptr<Graph>& graph,
                              const torch::jit::Module& module) {
   return Outline(graph, [&](Graph& copy) {
     const StateWrites writes(module);
-    // Constants may be what is written.
-    if (!writes.constants().empty() || !writes.WhyUnknown().empty())
-      return std::vector<std::shared_ptr<OutlinedProgram>>();
-    return Outliner(WeightsIn(copy, module, writes), /*outermost_too=*/true)
+    FoldFixedAttributes(copy, module, writes);
+    return Outliner(FixedTensors(copy, module, writes), /*whole=*/true)
         .Run(copy);
   });
 }

@@ -4,10 +4,12 @@
 #include <torch/csrc/jit/runtime/operator.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "frontend/torchscript/hidden_writes.h"
 #include "frontend/torchscript/prepare.h"
 #include "frontend/torchscript/written_arguments.h"
 #include "frontend/tracing/operator_traits.h"
@@ -54,6 +56,27 @@ bool AsksForSizes(const Node* node) {
   const std::string name = node->kind().toQualString();
   return kNames->count(name) > 0 ||
          (name == "aten::len" && IsTensor(node->input(0)));
+}
+
+// Whether `is` one of the nodes in `block`, at any depth.
+bool AnyNode(Block* block, const std::function<bool(Node*)>& is) {
+  return std::any_of(
+      block->nodes().begin(), block->nodes().end(), [&](Node* node) {
+        return is(node) ||
+               std::any_of(node->blocks().begin(), node->blocks().end(),
+                           [&](Block* inner) { return AnyNode(inner, is); });
+      });
+}
+
+// Whether a tensor may have other sizes after it, as after unsqueeze_: sizes
+// that are asked for again are not those of before.
+bool ChangesSizes(const Node& node) {
+  const c10::FunctionSchema* const schema = node.maybeSchema();
+  if (schema == nullptr) return false;
+  for (size_t i = 0; i < schema->arguments().size(); ++i) {
+    if (MayChangeSizes(*schema, i)) return true;
+  }
+  return false;
 }
 
 bool IsNumberLike(const Value* value) {
@@ -163,16 +186,23 @@ bool OutliningRules::FindIsComputedAnew(Node* node) {
     return value && (!value->isTensor() || IsNumber(value->toTensor()));
   }
   if (node->kind() == c10::prim::Uninitialized) return true;
-  if (node->kind() == c10::prim::If)
-    return !node->outputs().empty() && IsDecidedBySizes(node, true);
+  if (node->kind() == c10::prim::If) {
+    const auto outputs = node->outputs();
+    return !outputs.empty() && IsDecidedBySizes(node, true) &&
+           std::all_of(outputs.begin(), outputs.end(), [](const Value* v) {
+             return v->type()->kind() != TypeKind::ListType || IsOnlyRead(v);
+           });
+  }
   if (node->kind() == c10::prim::Param || node->kind() == c10::prim::Return ||
       !node->blocks().empty() || node->outputs().size() != 1)
     return false;
   const Value* const output = node->output();
-  if (node->kind() == c10::prim::ListConstruct) {
+  // A list that somebody changes is not computed a second time.
+  if (output->type()->kind() == TypeKind::ListType && !IsOnlyRead(output))
+    return false;
+  if (node->kind() == c10::prim::ListConstruct)
     return (IsNumberLike(output) || IsTensorList(output)) &&
-           IsOnlyRead(output) && AllCanBeRead(node->inputs());
-  }
+           AllCanBeRead(node->inputs());
   if (AsksForSizes(node)) return IsTensor(node->input(0));
   if (node->kind() == c10::aten::__is__ || node->kind() == c10::aten::__isnot__)
     return AllCanBeRead(node->inputs());
@@ -222,12 +252,30 @@ bool AsksForMemory(Block* block) {
       "aten::stride",      "aten::is_contiguous", "aten::storage_offset",
       "aten::as_strided",  "aten::data_ptr",      "aten::is_set_to",
       "aten::as_strided_", "aten::set_"};
-  return std::any_of(block->nodes().begin(), block->nodes().end(),
-                     [](Node* node) {
-                       return kNames->count(node->kind().toQualString()) > 0 ||
-                              std::any_of(node->blocks().begin(),
-                                          node->blocks().end(), AsksForMemory);
-                     });
+  return AnyNode(block, [](Node* node) {
+    return kNames->count(node->kind().toQualString()) > 0 ||
+           ChangesSizes(*node);
+  });
+}
+
+bool NeedsViews(Block* block) {
+  return AnyNode(block, [](Node* node) {
+    const c10::FunctionSchema* const schema = node->maybeSchema();
+    return schema != nullptr && NeedsView(*schema);
+  });
+}
+
+bool WritesHiddenArguments(Block* block) {
+  return AnyNode(block,
+                 [](Node* node) {
+                   const c10::FunctionSchema* const schema =
+                       node->maybeSchema();
+                   return schema != nullptr && MayGiveArgument(*schema);
+                 }) &&
+         AnyNode(block, [](Node* node) {
+           return !WrittenArguments(*node).empty() &&
+                  !WritesOnlyContainer(*node);
+         });
 }
 
 bool MayWriteElements(Node* node) {
@@ -241,11 +289,13 @@ bool MayWriteElements(Node* node) {
 
 bool MayGiveView(const Node* node) {
   const c10::FunctionSchema* const schema = node->maybeSchema();
-  return schema != nullptr &&
-         std::any_of(schema->returns().begin(), schema->returns().end(),
-                     [](const c10::Argument& result) {
-                       return result.alias_info() != nullptr;
-                     });
+  // The tensors of a list that is unpacked may be views.
+  return !node->kind().is_aten() || schema == nullptr ||
+         (MayGiveArgument(*schema) ||
+          std::any_of(schema->returns().begin(), schema->returns().end(),
+                      [](const c10::Argument& result) {
+                        return result.alias_info() != nullptr;
+                      }));
 }
 
 }  // namespace aitune::frontend

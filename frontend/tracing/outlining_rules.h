@@ -42,8 +42,16 @@ class OutliningRules {
 };
 
 // Whether operators in `block`, or in its inner blocks, ask for strides or make
-// tensors by them: what compiled code gives may have other ones.
+// tensors by them, which those that compiled code gives may lack, or change the
+// sizes of tensors.
 bool AsksForMemory(torch::jit::Block* block);
+
+// Whether there are such that raise for the strides of some tensors, as view.
+bool NeedsViews(torch::jit::Block* block);
+
+// Whether tensors are written there, and operators may give an argument where
+// their schemas do not say so: LibTorch's analysis does not see all writes.
+bool WritesHiddenArguments(torch::jit::Block* block);
 
 // Whether `node` may write the elements of a tensor. A list that it changes
 // holds none that a group has made and reads.

@@ -61,7 +61,7 @@ TEST(OutliningTest, OneOperatorIsNotWorthACall) {
                                "  return x")),
               IsEmpty());
   EXPECT_THAT(Outlined(TraceOf("  if bool(x.sum() > 0):\n"
-                               "    x = x @ x.t()\n  return x")),
+                               "    x = x @ x.t() + 1\n  return x")),
               SizeIs(1));
 }
 

@@ -15,6 +15,7 @@
 #include "frontend/tracing/graph_program.h"
 #include "frontend/tracing/probe_run.h"
 #include "frontend/values/missing_kernel.h"
+#include "frontend/values/torch_util.h"
 
 namespace aitune::frontend {
 namespace {
@@ -80,7 +81,7 @@ RecordedFunction MakeProbeProgram(std::shared_ptr<Graph> graph,
           try {
             return run(stack);
           } catch (const std::exception& error) {
-            if (!MissingDtype(error.what())) throw;
+            if (!MissingDtype(TextOf(error))) throw;
           }
           stack = arguments;
           const std::shared_ptr<Graph> copy = graph->copy();

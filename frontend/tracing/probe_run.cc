@@ -122,7 +122,7 @@ void RunOrWiden(const std::function<void(std::vector<c10::IValue>&)>& run,
   try {
     return run(stack);
   } catch (const std::exception& error) {
-    const auto named = MissingDtype(error.what());
+    const auto named = MissingDtype(TextOf(error));
     if (!named || !Widened(*named, *named)) throw;
     missing = *named;
   }

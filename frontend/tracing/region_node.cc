@@ -118,6 +118,11 @@ absl::Status Interpreter::CheckRegion(const NodeRegion& region) {
     return absl::UnimplementedError(
         "statistics are updated where control flow depends on data");
   }
+  for (torch::jit::Block* block : node->blocks()) {
+    if (WritesHiddenArguments(block))
+      return absl::UnimplementedError(absl::StrCat(
+          "a tensor is written that may be another one where ", region.reason));
+  }
   if (aliases_ == nullptr && !node->blocks().empty() &&
       node->owningGraph() == graph_.get()) {
     aliases_ = std::make_unique<torch::jit::AliasDb>(graph_);

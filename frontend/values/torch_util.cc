@@ -174,11 +174,14 @@ std::string BriefMessage(std::string_view what) {
   return line;
 }
 
+const char* TextOf(const std::exception& error) {
+  const auto* const torch_error = dynamic_cast<const c10::Error*>(&error);
+  return torch_error != nullptr ? torch_error->what_without_backtrace()
+                                : error.what();
+}
+
 std::string BriefMessage(const std::exception& error) {
-  if (const auto* torch_error = dynamic_cast<const c10::Error*>(&error)) {
-    return BriefMessage(torch_error->what_without_backtrace());
-  }
-  return BriefMessage(error.what());
+  return BriefMessage(TextOf(error));
 }
 
 bool IsOutOfMemory(const std::exception& error) {
@@ -187,7 +190,7 @@ bool IsOutOfMemory(const std::exception& error) {
     return true;
   // What LibTorch's allocator of the CPU, its archives and its interpreter
   // throw has no type of its own.
-  const std::string_view what = error.what();
+  const std::string_view what = TextOf(error);
   for (const std::string_view text :
        {"DefaultCPUAllocator: can't allocate memory", ": allocation failed",
         "std::bad_alloc", "Cannot allocate memory"}) {

@@ -46,6 +46,10 @@ c10::Device DeviceOf(const Device& device);
 // "float32[1,3,224,224]", "int64=5", "(float32[2], None)", ...
 std::string Describe(const c10::IValue& value);
 
+// An exception's text. That of LibTorch's own is without the backtrace, which
+// takes milliseconds to make.
+const char* TextOf(const std::exception& error);
+
 // The one line of LibTorch's error text that says what went wrong: no
 // backtrace, no TorchScript traceback.
 std::string BriefMessage(std::string_view what);

@@ -19,7 +19,7 @@ namespace {
 constexpr size_t kMostVersions = 4;
 
 // For all programs of a model, in seconds: LibTorch runs what is left then.
-constexpr double kMostSeconds = 60;
+constexpr double kMostSeconds = 20;
 
 // Of one program's calls that are timed beside LibTorch's.
 constexpr double kTimingMilliseconds = 60;

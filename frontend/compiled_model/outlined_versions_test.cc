@@ -182,6 +182,35 @@ def forward(self, x: Tensor):
   ExpectAgrees(*compiled_);
 }
 
+// Writes to parts of a tensor, or to what may be the same one, are writes to
+// it, also on a way that no run of tracing has gone.
+TEST_F(OutlinedVersionsTest, WritesReachWhatTheyAreViewsOf) {
+  for (const char* parts :
+       {"a, b = torch.chunk(h, 2, 1)", "a, b = torch.split(h, 3, 1)",
+        "a, b = torch.broadcast_tensors(h, h)",
+        "a = torch.dropout(h, 0.5, False)\n        b = a * 2"}) {
+    SCOPED_TRACE(parts);
+    Compile(absl::StrCat(R"(
+def forward(self, x: Tensor):
+    h = x * 1
+    for i in range(3):
+        )",
+                         parts, R"(
+        y = torch.tanh(h) + b.sum()
+        if bool(x[0, 0] == 7):
+            a.add_(1)
+        h = h * 0.5 + y
+        if bool(h.sum() > 1000):
+            break
+    return h
+)"));
+    ExpectAgrees(*compiled_);
+    at::Tensor x = at::randn({4, 6});
+    x[0][0] = 7;
+    ExpectAgrees(*model_, *compiled_, x);
+  }
+}
+
 TEST_F(OutlinedVersionsTest, ComeFromTheCache) {
   auto cache = Cache::Open(EmptyFolder());
   ASSERT_TRUE(cache.ok());

@@ -156,6 +156,7 @@ class Outliner {
       : constants_(std::move(constants)), whole_(whole) {}
 
   std::vector<std::shared_ptr<OutlinedProgram>> Run(Graph& graph) {
+    needs_views_ = NeedsViews(graph.block());
     Visit(graph.block());
     return std::move(programs_);
   }
@@ -206,7 +207,7 @@ class Outliner {
     auto program = std::make_shared<OutlinedProgram>(
         PlaceOf(*first), TextOf(*made.graph(), kinds, constants),
         ModelOf(*made.graph(), kinds, constants), kinds, constants,
-        NeedsViews(first->owningGraph()->block()));
+        needs_views_);
     const torch::jit::WithInsertPoint before(first);
     Node* const node = InsertOutlined(*first->owningGraph(), program,
                                       made.graph(), made.inputs());
@@ -246,6 +247,7 @@ class Outliner {
 
   const std::unordered_map<Value*, at::Tensor> constants_;
   const bool whole_;
+  bool needs_views_ = false;  // before anything was outlined
   OutliningRules rules_;
   std::unordered_set<Node*> outlined_;  // nodes that are not removed yet
   std::vector<std::shared_ptr<OutlinedProgram>> programs_;

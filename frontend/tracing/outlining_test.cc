@@ -142,6 +142,48 @@ TEST(OutliningTest, NotWhatAsksForStrides) {
       IsEmpty());
 }
 
+// What eager's view raises for, or takes, must not change.
+TEST(OutliningTest, NotWhatIsNotContiguousWhereViewsAreTaken) {
+  const std::string body =
+      "  s = x * 0\n  for i in range(3):\n    y = (x.t() * 2).tanh()%s\n"
+      "    if bool(x[0, 0] == 7):\n"
+      "      s = s + (y.t().view([-1]) * 2 + 1).sum()\n"
+      "    s = s + y.t()\n    if bool(s.sum() > 1000):\n      break\n"
+      "  return s";
+  const auto with = [&](const std::string& text) {
+    std::string program = body;
+    return Outlined(TraceOf(program.replace(program.find("%s"), 2, text)));
+  };
+  EXPECT_THAT(with(""), ::testing::Contains(HasSubstr("is not contiguous")));
+  EXPECT_THAT(with(".t().contiguous().t()"),
+              ::testing::Contains(HasSubstr("is not contiguous")));
+}
+
+// A list of numbers that the program changes is the program's.
+TEST(OutliningTest, ListsThatChangeAreNotComputedAnew) {
+  for (const char* list : {"    q = x.size()\n    q[1] = 1\n",
+                           "    q = x.size()\n    q.append(1)\n",
+                           "    q = [2] * 2\n    q.pop()\n    q.append(12)\n",
+                           "    q = x.size()[:]\n    q.insert(0, 1)\n"}) {
+    SCOPED_TRACE(list);
+    TraceOf(absl::StrCat("  if bool(x.sum() < 1e9):\n", list,
+                         "    return x.tanh().sum() * torch.ones(q)\n"
+                         "  return x * 3"));
+  }
+}
+
+// Sizes that were asked for are not those after a change.
+TEST(OutliningTest, SizesAreThoseOfThen) {
+  for (const char* change :
+       {"y.unsqueeze_(0)", "y.t_()", "y.resize_([2, 2])"}) {
+    SCOPED_TRACE(change);
+    TraceOf(
+        absl::StrCat("  if bool(x.sum() < 1e9):\n    y = x.tanh() * 2\n"
+                     "    d = y.dim() * 10 + y.size(0)\n    ",
+                     change, "\n    return y.relu() * d + 1\n  return x * 3"));
+  }
+}
+
 TEST(OutliningTest, NotWhatDrawsRandomNumbers) {
   EXPECT_THAT(
       Outlined(TraceOf("  y = x\n  if bool(x.sum() > 1e9):\n"

@@ -156,7 +156,12 @@ class Outliner {
       : constants_(std::move(constants)), whole_(whole) {}
 
   std::vector<std::shared_ptr<OutlinedProgram>> Run(Graph& graph) {
-    needs_views_ = NeedsViews(graph.block());
+    // Before anything is outlined. Of tensors that are written, reshape gives
+    // views or copies, by their strides.
+    auto nodes = graph.block()->nodes();
+    strides_matter_ =
+        NeedsViews(graph.block()) ||
+        std::any_of(nodes.begin(), nodes.end(), MayWriteElements);
     Visit(graph.block());
     return std::move(programs_);
   }
@@ -207,7 +212,7 @@ class Outliner {
     auto program = std::make_shared<OutlinedProgram>(
         PlaceOf(*first), TextOf(*made.graph(), kinds, constants),
         ModelOf(*made.graph(), kinds, constants), kinds, constants,
-        needs_views_);
+        strides_matter_);
     const torch::jit::WithInsertPoint before(first);
     Node* const node = InsertOutlined(*first->owningGraph(), program,
                                       made.graph(), made.inputs());
@@ -247,7 +252,7 @@ class Outliner {
 
   const std::unordered_map<Value*, at::Tensor> constants_;
   const bool whole_;
-  bool needs_views_ = false;  // before anything was outlined
+  bool strides_matter_ = false;  // OutlinedProgram
   OutliningRules rules_;
   std::unordered_set<Node*> outlined_;  // nodes that are not removed yet
   std::vector<std::shared_ptr<OutlinedProgram>> programs_;

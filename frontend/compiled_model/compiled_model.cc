@@ -176,10 +176,9 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
       AITUNE_ASSIGN_OR_RETURN(state, GpuState::Of(model, loaded->device_));
     }
     loaded->written_inputs_ = trace->written_inputs;
-    AITUNE_ASSIGN_OR_RETURN(
-        loaded->outlined_,
-        LoadOutlined(trace->outlined, parts.outlined, parts.gpu,
-                     loaded->device_, cuda_graphs));
+    AITUNE_ASSIGN_OR_RETURN(loaded->outlined_,
+                            LoadOutlined(trace->outlined, parts.outlined,
+                                         loaded->device_, cuda_graphs));
     *trace->region_place = {loaded->device_, /*is_trial=*/false, state};
     for (const RegionDefinition& region : parts.regions)
       regions.push_back(trace->make_fallback_region(region.ops, region.inputs,
@@ -206,8 +205,9 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
     cuda::CudaExecutable::Options options;
     options.graphs = cuda_graphs;
     options.gate = state;
-    if (cuda_graphs && !regions.empty()) {
-      // Without one the regions run beside graphs, which GraphReason tells.
+    // Without one the regions run beside graphs, which GraphReason tells. A
+    // graph would keep addresses of what the programs in a region free.
+    if (cuda_graphs && !regions.empty() && loaded->outlined_.empty()) {
       auto recorder = LibTorchRegionRecorder(loaded->device_);
       if (recorder.ok()) options.recorder = *std::move(recorder);
     }

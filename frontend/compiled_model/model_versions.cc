@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "frontend/values/gpu.h"
 #include "runtime/logging/logging.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status_macros.h"
@@ -89,7 +90,10 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> ModelVersions::BuildFor(
   if (made.ok()) return made;
   // The program may raise at other sizes of the range only.
   options.trace.anchor.clear();
-  AITUNE_ASSIGN_OR_RETURN(inputs.specs, WithSizesOf(inputs_.specs, arguments));
+  absl::StatusOr<std::vector<InputSpec>> fixed_sizes =
+      WithSizesOf(inputs_.specs, ToCpu(arguments));
+  if (!fixed_sizes.ok()) return made;
+  inputs.specs = *std::move(fixed_sizes);
   absl::StatusOr<std::unique_ptr<CompiledModel>> fixed =
       CompiledModel::Build(model_, inputs, options);
   return fixed.ok() ? std::move(fixed) : std::move(made);

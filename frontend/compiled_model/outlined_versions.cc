@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "frontend/trace/leaf_value.h"
+#include "runtime/cuda/gpu_target.h"
 #include "runtime/hash/sha256.h"
 #include "runtime/logging/logging.h"
 #include "runtime/status/status_macros.h"
@@ -187,11 +188,15 @@ std::vector<OutlinedParts> CompileOutlined(
 
 absl::StatusOr<Versions> LoadOutlined(
     absl::Span<const std::shared_ptr<OutlinedProgram>> programs,
-    const std::vector<OutlinedParts>& parts, std::string_view gpu,
-    const Device& device, bool cuda_graphs) {
+    const std::vector<OutlinedParts>& parts, const Device& device,
+    bool cuda_graphs) {
   Versions all;
   for (const std::shared_ptr<OutlinedProgram>& program : programs)
     program->ForgetSample();
+  std::string gpu;
+  if (device.is_gpu() && !parts.empty()) {
+    AITUNE_ASSIGN_OR_RETURN(gpu, cuda::DescribeGpu(device.gpu()));
+  }
   for (const OutlinedParts& stored : parts) {
     if (stored.program < 0 ||
         static_cast<size_t>(stored.program) >= programs.size() ||

@@ -6,7 +6,6 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -27,14 +26,14 @@ std::vector<OutlinedParts> CompileOutlined(
     absl::Span<const std::shared_ptr<OutlinedProgram>> programs,
     const BuildOptions& options, std::vector<OutlinedReport>& reports);
 
-// Loads the versions in `parts` and has `programs`, those of the trace that the
-// parts were made from, run by them. Returns them. `gpu` is CompiledParts::gpu.
-// Errors: those of ReadArtifact and CompiledModel::FromParts, and
-// kFailedPrecondition where `programs` are others.
+// Loads the versions in `parts` for `device`, and has `programs`, those of the
+// trace that the parts were made from, run by them. Returns them. Errors: those
+// of ReadArtifact and CompiledModel::FromParts, and kFailedPrecondition where
+// `programs` are others.
 absl::StatusOr<std::vector<std::shared_ptr<const CompiledModel>>> LoadOutlined(
     absl::Span<const std::shared_ptr<OutlinedProgram>> programs,
-    const std::vector<OutlinedParts>& parts, std::string_view gpu,
-    const Device& device, bool cuda_graphs);
+    const std::vector<OutlinedParts>& parts, const Device& device,
+    bool cuda_graphs);
 
 // What stands for the hash of such a program's model, whose weights are those
 // of the whole model.

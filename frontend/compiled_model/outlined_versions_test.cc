@@ -136,7 +136,7 @@ TEST_F(OutlinedVersionsTest, NoInputThatWasSeenIsAMisfit) {
   options.compile.measureCandidates = false;
   const auto parts = CompileOutlined(trace->outlined, options, reports);
   ASSERT_THAT(parts, SizeIs(1));
-  ASSERT_TRUE(LoadOutlined(trace->outlined, parts, "", Device(), true).ok());
+  ASSERT_TRUE(LoadOutlined(trace->outlined, parts, Device(), true).ok());
   OutlinedProgram& program = *trace->outlined[0];
   for (const int64_t rows : {4, 5, 17, 100}) {
     std::vector<c10::IValue> stack = {at::randn({rows, 6}),

@@ -39,7 +39,16 @@ OpFoldResult SliceOp::fold(FoldAdaptor) {
 OpFoldResult ConcatOp::fold(FoldAdaptor) {
   if (getInputs().size() == 1 && getInputs()[0].getType() == getType())
     return getInputs()[0];
-  return {};
+  // Of an input without elements along the axis there is nothing to read.
+  SmallVector<Value> kept(
+      llvm::make_filter_range(getInputs(), [&](Value input) {
+        return cast<RankedTensorType>(input.getType()).getDimSize(getDim()) !=
+               0;
+      }));
+  if (kept.empty() || kept.size() == getInputs().size())
+    return {};
+  getInputsMutable().assign(kept);
+  return getResult();
 }
 
 namespace {

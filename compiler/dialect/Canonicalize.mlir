@@ -120,3 +120,12 @@ func.func @permuted_heads(%x: tensor<2x3x4x5xf32>, %y: tensor<2x4x5x6xf32>) -> t
   %1 = ait.matmul %0, %y : (tensor<2x4x3x5xf32>, tensor<2x4x5x6xf32>) -> tensor<2x4x3x6xf32>
   return %1 : tensor<2x4x3x6xf32>
 }
+
+// What has no elements along the axis is not read.
+// CHECK-LABEL: func.func @concat_of_nothing
+// CHECK-SAME: (%[[A:.*]]: tensor<2x3xf32>, %[[B:.*]]: tensor<0x3xf32>, %[[C:.*]]: tensor<1x3xf32>)
+// CHECK: ait.concat %[[A]], %[[C]] {dim = 0 : i64}
+func.func @concat_of_nothing(%a: tensor<2x3xf32>, %b: tensor<0x3xf32>, %c: tensor<1x3xf32>) -> tensor<3x3xf32> {
+  %0 = ait.concat %b, %a, %b, %c {dim = 0 : i64} : (tensor<0x3xf32>, tensor<2x3xf32>, tensor<0x3xf32>, tensor<1x3xf32>) -> tensor<3x3xf32>
+  return %0 : tensor<3x3xf32>
+}

@@ -277,6 +277,22 @@ TEST_F(CudaExecutableTest, KeepsAGraphForEachOfManySmallSizes) {
   EXPECT_EQ(gpu.recorded, 2 * 40);
 }
 
+// Small ones that were kept make no room for more large ones than otherwise.
+TEST_F(CudaExecutableTest, KeepsFewLargeSizesAfterManySmallOnes) {
+  gpu.memory = size_t{256} << 20;
+  ASSERT_TRUE(Load().ok());
+  for (size_t size = 1; size <= 40; ++size) {
+    x_.assign(size, 1.0f);
+    ASSERT_TRUE(Run(x_, y_).ok());
+  }
+  for (size_t i = 0; i < 30; ++i) {
+    x_.assign((size_t{1} << 20) - i, 1.0f);
+    for (int call = 0; call < 2; ++call)
+      ASSERT_TRUE(Run(x_, y_).ok()) << i << ": " << (gpu.used >> 20) << " MiB";
+  }
+  EXPECT_EQ(y_.back(), 4.0f);
+}
+
 TEST_F(CudaExecutableTest, APartOfItShowsWhatItsMemoryHolds) {
   ASSERT_TRUE(Load().ok());
   std::vector<float> held(3);

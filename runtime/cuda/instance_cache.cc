@@ -78,22 +78,22 @@ absl::StatusOr<std::shared_ptr<const CudaInstance>> InstanceCache::Get(
   if (std::shared_ptr<const CudaInstance> found = Find(key)) return found;
   std::lock_guard<std::mutex> creation_lock(creation_mutex_);
   if (std::shared_ptr<const CudaInstance> found = Find(key)) return found;
-  std::shared_ptr<const CudaInstance> evicted;
+  std::vector<std::shared_ptr<const CudaInstance>> evicted;
   {
-    // First, so that its memory serves the new one. A call in progress keeps
-    // it alive; memory still in use by the GPU is freed when that is done.
+    // First, so that their memory serves the new one. A call in progress keeps
+    // one alive; memory still in use by the GPU is freed when that is done.
     std::lock_guard<std::mutex> lock(mutex_);
-    if (IsFull()) {
+    while (IsFull()) {
       auto oldest = std::min_element(entries_.begin(), entries_.end(),
                                      [](const Entry& a, const Entry& b) {
                                        return a.last_use < b.last_use;
                                      });
-      evicted = std::move(oldest->instance);
+      evicted.push_back(std::move(oldest->instance));
       entries_.erase(oldest);
     }
   }
-  if (evicted != nullptr) KeepFailure(*evicted);
-  evicted.reset();
+  for (const auto& instance : evicted) KeepFailure(*instance);
+  evicted.clear();
   AITUNE_ASSIGN_OR_RETURN(
       std::shared_ptr<const CudaInstance> instance,
       CudaInstance::Create(device_, plan_, kernels_,

@@ -30,8 +30,8 @@ class InstanceCache {
   InstanceCache(const Device& device, const LoadedPlan& plan,
                 const Kernels& kernels, AfterCall next);
 
-  // The instance for these sizes. If there is none, it is made, and the one
-  // that was used longest ago is given up where there are too many. Errors:
+  // The instance for these sizes. If there is none, it is made, and those
+  // that were used longest ago are given up where there are too many. Errors:
   // those of CudaInstance::Create.
   absl::StatusOr<std::shared_ptr<const CudaInstance>> Get(const Key& key);
 

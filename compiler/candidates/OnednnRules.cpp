@@ -17,27 +17,37 @@ TensorView viewOf(Type type, ArrayRef<int64_t> symbols) {
           evaluateSizes(tensor, symbols)};
 }
 
-/// Asks oneDNN for the largest and the smallest sizes of a model with dynamic
-/// ones; sizes that depend on several symbols may go together at one end alone.
-/// Others are asked for when a candidate is loaded.
-absl::Status acceptEnds(const LibraryMatch &match, func::FuncOp kernel) {
+/// Asks oneDNN whether it has code for the call on this machine: bfloat16 needs
+/// AVX-512, for one. Of a model with dynamic sizes the largest and the smallest
+/// are asked for; sizes that depend on several symbols may go together at one
+/// end alone. Others are asked for when a candidate is loaded.
+absl::Status acceptOnThisMachine(const LibraryMatch &match,
+                                 func::FuncOp kernel) {
   auto module = kernel->getParentOfType<ModuleOp>();
   ArrayAttr symbols = module ? ait::getModuleSymbols(module) : ArrayAttr();
-  if (!symbols || symbols.empty())
-    return absl::OkStatus();
+  const bool isDynamic = symbols && !symbols.empty();
   for (StringRef end : {"max", "min"}) {
     SmallVector<int64_t> sizes;
-    for (auto symbol : symbols.getAsRange<DictionaryAttr>())
-      sizes.push_back(
-          std::max<int64_t>(symbol.getAs<IntegerAttr>(end).getInt(), 1));
+    if (isDynamic)
+      for (auto symbol : symbols.getAsRange<DictionaryAttr>())
+        sizes.push_back(
+            std::max<int64_t>(symbol.getAs<IntegerAttr>(end).getInt(), 1));
     std::vector<LibraryOperand> operands;
     for (auto [operand, argument] : llvm::enumerate(match.arguments))
-      operands.push_back({viewOf(kernel.getArgument(argument).getType(), sizes),
-                          operand == 1 ? 0 : -1});
-    const absl::Status supported = Supports(match.call.convolution(), operands,
-                                            viewOf(match.resultType, sizes));
+      operands.push_back(
+          {viewOf(kernel.getArgument(argument).getType(), sizes),
+           ait::getKnownAt(kernel, argument) == ait::KnownAt::Call
+               ? -1
+               : static_cast<int>(operand)});
+    const TensorView result = viewOf(match.resultType, sizes);
+    const absl::Status supported =
+        match.call.has_convolution()
+            ? Supports(match.call.convolution(), operands, result)
+            : Supports(match.call.matmul(), operands, result);
     if (absl::IsUnimplemented(supported))
       return supported;
+    if (!isDynamic)
+      break;
   }
   return absl::OkStatus();
 }
@@ -54,12 +64,11 @@ absl::Status OnednnRules::acceptPostOps(absl::Span<const PostOp *const>) const {
 
 absl::Status OnednnRules::acceptCall(const LibraryMatch &match,
                                      func::FuncOp kernel) const {
-  if (!match.call.has_convolution())
-    return absl::OkStatus();
-  if (ait::getKnownAt(kernel, match.arguments[1]) == ait::KnownAt::Call)
+  if (match.call.has_convolution() &&
+      ait::getKnownAt(kernel, match.arguments[1]) == ait::KnownAt::Call)
     return absl::UnimplementedError(
         "the filter is no constant, which oneDNN has no fast code for");
-  return acceptEnds(match, kernel);
+  return acceptOnThisMachine(match, kernel);
 }
 
 std::vector<KernelImplementation>

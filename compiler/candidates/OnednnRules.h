@@ -16,8 +16,8 @@ public:
   absl::Status
   acceptPostOps(absl::Span<const PostOp *const> postOps) const override;
   /// Refuses convolutions whose filter is known only at a call (KnownAt), for
-  /// which oneDNN has no fast code, and those with dynamic sizes for which
-  /// oneDNN has no code on this machine.
+  /// which oneDNN has no fast code, and what it has no code for on this
+  /// machine.
   absl::Status acceptCall(const LibraryMatch &match,
                           mlir::func::FuncOp kernel) const override;
   std::vector<KernelImplementation>

@@ -154,13 +154,14 @@ TEST(CheckReport, ItsProblemNamesTheCase) {
                              HasSubstr("index")));
 }
 
-// LibTorch's vectors of bfloat16 and float32 give NaN for it.
+// LibTorch's vectors of bfloat16 and float32 give NaN for it, with AVX-512.
 TEST(CheckAgainstEager, GeluOfInfinityMayBeInfinite) {
   const Model model = FromSource(
       "def forward(self, x: Tensor):\n"
       "  return torch.gelu(x * x)\n");
   const at::Tensor x = at::full({40}, 1e30f, at::kBFloat16);
-  ASSERT_TRUE(at::gelu(x * x).isnan().all().item<bool>());
+  if (!at::gelu(x * x).isnan().all().item<bool>())
+    GTEST_SKIP() << "LibTorch's gelu of infinity is infinite on this machine";
   CheckOptions options;
   options.reference = [&](DataType) -> absl::StatusOr<const Model*> {
     return &model;

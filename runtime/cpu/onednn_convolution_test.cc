@@ -113,7 +113,7 @@ TEST(OneDnnConvolutionTest, StridesPaddingDilationGroups) {
 
 TEST(OneDnnConvolutionTest, PostOpsAndDtypes) {
   const Window same = {1, 1, 1, 1};
-  for (DataType dtype : {DataType::kFloat32, DataType::kBFloat16}) {
+  for (DataType dtype : DtypesOfOneDnn()) {
     for (const PostOp& last :
          {MakePostOp(PostOp::RELU), MakePostOp(PostOp::SILU),
           MakePostOp(PostOp::HARDSWISH),
@@ -152,7 +152,7 @@ TEST(OneDnnConvolutionTest, OperandsBroadcast) {
 }
 
 TEST(OneDnnConvolutionTest, AddsInPlace) {
-  for (DataType dtype : {DataType::kFloat32, DataType::kBFloat16}) {
+  for (DataType dtype : DtypesOfOneDnn()) {
     Check(Call({{}, {}}, 1,
                {MakePostOp(PostOp::BIAS, 2), MakePostOp(PostOp::ADD, 3),
                 MakePostOp(PostOp::RELU)}),

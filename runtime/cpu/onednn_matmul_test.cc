@@ -131,7 +131,7 @@ TEST(OneDnnMatmulTest, EveryPostOp) {
                                 MakePostOp(PostOp::LEAKY_RELU, 0, 0.1f),
                                 MakePostOp(PostOp::SCALE, 0, 0.125f)};
   for (const PostOp& op : elementwise) {
-    for (DataType dtype : {DataType::kFloat32, DataType::kBFloat16}) {
+    for (DataType dtype : DtypesOfOneDnn()) {
       Check(Call({MakePostOp(PostOp::BIAS, 2), op}),
             {TestTensor::Random({6, 32}, 1, dtype),
              TestTensor::Random({32, 48}, 2, dtype),
@@ -174,7 +174,7 @@ TEST(OneDnnMatmulTest, BinaryPostOpsBroadcast) {
 }
 
 TEST(OneDnnMatmulTest, AddsInPlace) {
-  for (DataType dtype : {DataType::kFloat32, DataType::kBFloat16}) {
+  for (DataType dtype : DtypesOfOneDnn()) {
     Check(Call({MakePostOp(PostOp::BIAS, 2), MakePostOp(PostOp::ADD, 3),
                 MakePostOp(PostOp::RELU)}),
           {TestTensor::Random({2, 6, 32}, 1, dtype),

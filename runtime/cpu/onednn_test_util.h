@@ -14,6 +14,14 @@
 
 namespace aitune {
 
+// The dtypes that oneDNN has code for on this machine: bfloat16 with AVX-512
+// (oneDNN 3.2).
+inline std::vector<DataType> DtypesOfOneDnn() {
+  std::vector<DataType> dtypes = {DataType::kFloat32};
+  if (__builtin_cpu_supports("avx512bw")) dtypes.push_back(DataType::kBFloat16);
+  return dtypes;
+}
+
 // A tensor that owns float values and a copy of them in its dtype.
 class TestTensor {
  public:

@@ -116,9 +116,13 @@ std::vector<MatmulCase> getCodesCases() {
   // Sums of codes beyond the 24 bits that a float holds.
   cases.push_back({3, 20, 4096, "ui8"});
   for (const char *type : {"f32", "bf16", "ui8"})
-    cases.push_back({37, 75, 45, type, "host",
-                     "{kc = 16 : i64, mc = 16 : i64, mr = 4 : i64, nr = 32 : "
-                     "i64, panels = 3 : i64}"});
+    for (auto [target, nr] : std::vector<std::pair<const char *, int>>{
+             {"avx512", 32}, {"avx2", 16}})
+      cases.push_back({37, 75, 45, type, target,
+                       llvm::formatv("{{kc = 16 : i64, mc = 16 : i64, mr = 4 : "
+                                     "i64, nr = {0} : i64, panels = 3 : i64}",
+                                     nr)
+                           .str()});
   return cases;
 }
 

@@ -81,14 +81,26 @@ std::vector<MatmulCase> getCases() {
   for (int64_t m : {8, 16, 33, 100})
     for (int64_t k : {32, 96, 100})
       cases.push_back({m, 45, k, "bf16", "amx"});
-  for (const char *config :
-       {"{kc = 16 : i64}",
-        "{mc = 16 : i64, mr = 4 : i64, nr = 32 : i64, panels = 3 : i64}",
-        "{kc = 10 : i64, mc = 8 : i64, mr = 8 : i64, nr = 16 : i64, panels = 2 "
-        ": i64, panels_outer = false}",
-        "{mc = 24 : i64, mr = 12 : i64, nr = 32 : i64, panels_outer = false}"})
+  // Tiles that fill the registers.
+  for (auto [target, config] :
+       std::vector<std::pair<const char *, const char *>>{
+           {"host", "{kc = 16 : i64}"},
+           {"avx512",
+            "{mc = 16 : i64, mr = 4 : i64, nr = 32 : i64, panels = 3 : i64}"},
+           {"avx512",
+            "{kc = 10 : i64, mc = 8 : i64, mr = 8 : i64, nr = 16 : i64, "
+            "panels = 2 : i64, panels_outer = false}"},
+           {"avx512", "{mc = 24 : i64, mr = 12 : i64, nr = 32 : i64, "
+                      "panels_outer = false}"},
+           {"avx2",
+            "{mc = 16 : i64, mr = 4 : i64, nr = 16 : i64, panels = 3 : i64}"},
+           {"avx2",
+            "{kc = 10 : i64, mc = 8 : i64, mr = 4 : i64, nr = 16 : i64, "
+            "panels = 2 : i64, panels_outer = false}"},
+           {"avx2", "{mc = 24 : i64, mr = 6 : i64, nr = 16 : i64, "
+                    "panels_outer = false}"}})
     for (const char *type : {"f32", "bf16", "f16"})
-      cases.push_back({37, 75, 45, type, "host", config});
+      cases.push_back({37, 75, 45, type, target, config});
   return cases;
 }
 

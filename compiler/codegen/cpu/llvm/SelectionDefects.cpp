@@ -144,43 +144,10 @@ void accessAsIntegers(IntrinsicInst &access) {
   access.eraseFromParent();
 }
 
-/// The bits of a bfloat, taken from where it comes from; null if it is
-/// computed.
-Value *getBits(IRBuilder<> &builder, Value *scalar) {
-  Type *bits = builder.getInt16Ty();
-  if (isa<Constant>(scalar))
-    return builder.CreateBitCast(scalar, bits);
-  if (auto *cast = dyn_cast<BitCastInst>(scalar);
-      cast && cast->getSrcTy() == bits)
-    return cast->getOperand(0);
-  IRBuilder<>::InsertPointGuard guard(builder);
-  if (auto *load = dyn_cast<LoadInst>(scalar); load && load->isSimple()) {
-    builder.SetInsertPoint(load);
-    return builder.CreateAlignedLoad(bits, load->getPointerOperand(),
-                                     load->getAlign());
-  }
-  if (auto *extract = dyn_cast<ExtractElementInst>(scalar)) {
-    builder.SetInsertPoint(extract);
-    Value *vector = extract->getVectorOperand();
-    return builder.CreateExtractElement(
-        builder.CreateBitCast(vector, vector->getType()->getWithNewType(bits)),
-        extract->getIndexOperand());
-  }
-  if (auto *select = dyn_cast<SelectInst>(scalar)) {
-    Value *yes = getBits(builder, select->getTrueValue());
-    Value *no = getBits(builder, select->getFalseValue());
-    if (!yes || !no)
-      return nullptr;
-    builder.SetInsertPoint(select);
-    return builder.CreateSelect(select->getCondition(), yes, no);
-  }
-  return nullptr;
-}
-
-/// The bits of a vector of bfloat.
-Value *castToBits(IRBuilder<> &builder, Value *vector) {
+/// The bits of bfloats.
+Value *castToBits(IRBuilder<> &builder, Value *value) {
   return builder.CreateBitCast(
-      vector, vector->getType()->getWithNewType(builder.getInt16Ty()));
+      value, value->getType()->getWithNewType(builder.getInt16Ty()));
 }
 
 /// Makes the same instruction on i16, with operands `first` and after.
@@ -208,11 +175,7 @@ void loadBits(LoadInst &load) {
 
 void storeBits(StoreInst &store) {
   IRBuilder<> builder(&store);
-  Value *stored = store.getValueOperand();
-  Value *bits = stored->getType()->isVectorTy() ? castToBits(builder, stored)
-                                                : getBits(builder, stored);
-  if (bits)
-    store.setOperand(0, bits);
+  store.setOperand(0, castToBits(builder, store.getValueOperand()));
 }
 
 void mergeBits(PHINode &phi) {
@@ -233,14 +196,21 @@ void mergeBits(PHINode &phi) {
 void insertBits(InsertElementInst &insertion) {
   IRBuilder<> builder(&insertion);
   Type *type = insertion.getType();
-  Value *bits = getBits(builder, insertion.getOperand(1));
-  if (!bits)
-    return;
-  Value *vector =
-      builder.CreateInsertElement(castToBits(builder, insertion.getOperand(0)),
-                                  bits, insertion.getOperand(2));
+  Value *vector = builder.CreateInsertElement(
+      castToBits(builder, insertion.getOperand(0)),
+      castToBits(builder, insertion.getOperand(1)), insertion.getOperand(2));
   insertion.replaceAllUsesWith(builder.CreateBitCast(vector, type));
   insertion.eraseFromParent();
+}
+
+void extractBits(ExtractElementInst &extraction) {
+  IRBuilder<> builder(&extraction);
+  Value *bits = builder.CreateExtractElement(
+      castToBits(builder, extraction.getVectorOperand()),
+      extraction.getIndexOperand());
+  extraction.replaceAllUsesWith(
+      builder.CreateBitCast(bits, extraction.getType()));
+  extraction.eraseFromParent();
 }
 
 /// Takes away the casts there and back again that the others leave, so that no
@@ -263,52 +233,56 @@ void removeCastsBack(Function &function) {
 } // namespace
 
 void avoidSelectionDefects(Module &module) {
-  auto isVectorOfBfloat = [](Type *type) {
-    return type->isVectorTy() && type->getScalarType()->isBFloatTy();
+  auto isBfloat = [](Type *type) {
+    return type->getScalarType()->isBFloatTy();
   };
   for (Function &function : module) {
     for (Instruction &instruction :
          make_early_inc_range(instructions(function))) {
       if (auto *comparison = dyn_cast<FCmpInst>(&instruction)) {
-        if (isVectorOfBfloat(comparison->getOperand(0)->getType()))
+        if (isBfloat(comparison->getOperand(0)->getType()))
           compareInFloat(*comparison);
         continue;
       }
       if (auto *insertion = dyn_cast<InsertElementInst>(&instruction)) {
-        if (isVectorOfBfloat(insertion->getType()))
+        if (isBfloat(insertion->getType()))
           insertBits(*insertion);
         continue;
       }
       if (auto *extension = dyn_cast<FPExtInst>(&instruction)) {
-        if (isVectorOfBfloat(extension->getSrcTy()) &&
+        if (isBfloat(extension->getSrcTy()) &&
             extension->getDestTy()->getScalarType()->isFloatTy())
           extendAsIntegers(*extension);
         continue;
       }
+      if (auto *extraction = dyn_cast<ExtractElementInst>(&instruction)) {
+        if (isBfloat(extraction->getType()))
+          extractBits(*extraction);
+        continue;
+      }
       if (isa<SelectInst, ShuffleVectorInst>(instruction)) {
-        if (isVectorOfBfloat(instruction.getType()))
+        if (isBfloat(instruction.getType()))
           moveBits(instruction, isa<SelectInst>(instruction) ? 1 : 0);
         continue;
       }
       if (auto *phi = dyn_cast<PHINode>(&instruction)) {
-        if (isVectorOfBfloat(phi->getType()))
+        if (isBfloat(phi->getType()))
           mergeBits(*phi);
         continue;
       }
       if (auto *load = dyn_cast<LoadInst>(&instruction)) {
-        if (load->isSimple() && isVectorOfBfloat(load->getType()))
+        if (load->isSimple() && isBfloat(load->getType()))
           loadBits(*load);
         continue;
       }
       if (auto *store = dyn_cast<StoreInst>(&instruction)) {
-        if (store->isSimple() &&
-            store->getValueOperand()->getType()->getScalarType()->isBFloatTy())
+        if (store->isSimple() && isBfloat(store->getValueOperand()->getType()))
           storeBits(*store);
         continue;
       }
       auto *call = dyn_cast<IntrinsicInst>(&instruction);
       if (call && isExactInBfloat(call->getIntrinsicID()) &&
-          call->getType()->getScalarType()->isBFloatTy()) {
+          isBfloat(call->getType())) {
         computeInFloat(*call);
         continue;
       }
@@ -322,7 +296,7 @@ void avoidSelectionDefects(Module &module) {
           continue;
         }
       Value *elements = stored ? call->getArgOperand(*stored) : call;
-      if (isVectorOfBfloat(elements->getType()))
+      if (isBfloat(elements->getType()))
         accessAsIntegers(*call);
     }
     removeCastsBack(function);

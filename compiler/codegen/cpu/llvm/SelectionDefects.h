@@ -13,12 +13,13 @@ namespace aitune {
 ///  - masked stores of one element with a constant mask: if the element was
 ///    truncated, AVX-512 code writes as many bytes as it had before (4 bytes
 ///    for an i32 truncated to i8);
-///  - comparisons of vectors of bfloat, by comparisons in float: for 16 elements
-///    no instruction is found with AVX512-BF16, which ends the process;
+///  - comparisons of bfloat, by comparisons in float: for vectors of 16
+///    elements no instruction is found with AVX512-BF16, which ends the
+///    process;
 ///  - whatever only moves bfloat (loads, stores, selections, shuffles, phis,
-///    insertions into vectors) or extends it, by the same of i16: without
-///    AVX512-BF16 vectors are taken apart into scalars, and each is rounded
-///    again, by a function of compiler-rt.
+///    elements into and out of vectors) or extends it, by the same of i16:
+///    without AVX512-BF16 vectors are taken apart into scalars, and scalars are
+///    rounded again, by a function of compiler-rt.
 /// Results stay the same. Modules of different contexts may be rewritten at the
 /// same time.
 void avoidSelectionDefects(llvm::Module &module);

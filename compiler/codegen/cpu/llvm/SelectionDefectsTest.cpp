@@ -135,7 +135,36 @@ TEST(SelectionDefectsTest, BfloatsAreMovedAsTheyAre) {
   %c = llvm.fcmp "ogt" %v, %zero : vector<8xbf16>
   %s = llvm.select %c, %v, %zero : vector<8xi1>, vector<8xbf16>
   %w = llvm.fpext %s : vector<8xbf16> to vector<8xf32>
-  llvm.store %w, %y : vector<8xf32>, !llvm.ptr)"};
+  llvm.store %w, %y : vector<8xf32>, !llvm.ptr)",
+      R"(
+  %v = llvm.load %x : !llvm.ptr -> vector<8xbf16>
+  %a = llvm.load %places : !llvm.ptr -> bf16
+  %d = llvm.fpext %v : vector<8xbf16> to vector<8xf32>
+  %e = llvm.fpext %a : bf16 to f32
+  %i = llvm.mlir.constant(0 : i32) : i32
+  %z = llvm.mlir.zero : vector<8xf32>
+  %f = llvm.insertelement %e, %z[%i : i32] : vector<8xf32>
+  %g = llvm.shufflevector %f, %f [0, 0, 0, 0, 0, 0, 0, 0] : vector<8xf32>
+  %c = llvm.fcmp "ogt" %g, %d : vector<8xf32>
+  %n = llvm.fcmp "uno" %g, %g : vector<8xf32>
+  %t = llvm.mlir.constant(dense<true> : vector<8xi1>) : vector<8xi1>
+  %o = llvm.select %n, %t, %c : vector<8xi1>, vector<8xi1>
+  %s = llvm.select %o, %g, %d : vector<8xi1>, vector<8xf32>
+  llvm.store %s, %y : vector<8xf32>, !llvm.ptr)",
+      R"(
+  %a = llvm.load %x : !llvm.ptr -> bf16
+  %b = llvm.load %places : !llvm.ptr -> bf16
+  %c = llvm.fcmp "olt" %a, %b : bf16
+  %s = llvm.select %c, %b, %a : i1, bf16
+  %e = llvm.fpext %s : bf16 to f32
+  llvm.store %e, %y : f32, !llvm.ptr)",
+      R"(
+  %v = llvm.load %x : !llvm.ptr -> vector<8xbf16>
+  %i = llvm.mlir.constant(3 : i32) : i32
+  %a = llvm.extractelement %v[%i : i32] : vector<8xbf16>
+  %e = llvm.fpext %a : bf16 to f32
+  %f = llvm.intr.floor(%e) : (f32) -> f32
+  llvm.store %f, %y : f32, !llvm.ptr)"};
   for (const char *target : {"avx2", "avx512", "avx512bf16", "amx"})
     for (std::string access : accesses) {
       std::string assembly = assemble(

@@ -1,7 +1,8 @@
 """Prints "N passed, N failed" from Bazel's build events: count.py EVENTS CODE.
 
 A test target that did not build, or was not reached, has failed. So has a build
-that ended with an error (CODE is its exit code) before it came to any test.
+that ended with an error (CODE is its exit code) before it came to any test, or
+whose events end within one.
 """
 
 import json
@@ -11,7 +12,11 @@ import sys
 def count(lines, code):
     tests, passed = set(), set()
     for line in lines:
-        event = json.loads(line)
+        try:
+            event = json.loads(line)
+        except ValueError:  # cut off, as by a full disk
+            code = code or 1
+            break
         kind = event["id"]
         if "targetConfigured" in kind:
             rule = event.get("configured", {}).get("targetKind", "")

@@ -10,8 +10,8 @@ failures=0
 # Programs: the real ones that change nothing, and stand-ins that read their
 # answers from the environment.
 mkdir -p "$stubs"
-for tool in awk basename bash cat comm cut dirname flock getent ln mkdir readlink \
-  rm sha256sum sort tail touch; do
+for tool in awk basename bash cat comm cut dirname find flock getent ln mkdir \
+  readlink rm sha256sum sort tail touch xargs; do
   ln -sf "$(command -v $tool)" "$stubs/$tool"
 done
 stub() {
@@ -126,5 +126,30 @@ fresh
 mkdir "$work/.venv"
 bazelw build
 check "a folder in the way" "$code:$output" "1:*.venv is in the way*"
+
+fresh
+bazelw build
+disk_cache=$TEST_TMPDIR/cache/bazel-disk-cache
+mkdir -p "$disk_cache"/{ac,cas}/00
+entry() { # NAME GIB HOURS: one that was read so long ago
+  truncate -s "$2G" "$disk_cache/$1"
+  touch -a -d "$3 hours ago" "$disk_cache/$1"
+}
+entries() { (cd "$disk_cache" && find . -type f -printf '%P\n' | sort | tr '\n' ' '); }
+entry cas/00/old 11 50
+entry cas/00/new 11 2
+entry ac/00/newer 0 1
+bazelw build
+check "not looked at again on that day" "$(entries)" "ac/00/newer cas/00/new cas/00/old "
+touch -d "25 hours ago" "$disk_cache.tended"
+bazelw build
+check "what was read last stays" "$code:$output:$(entries)" "0:bazel build:ac/00/newer cas/00/new "
+export STUB_FREE_GIB=2
+bazelw build
+check "less of it on a short disk" "$code:$output:$(entries)" "0:bazel build:ac/00/newer "
+export STUB_FREE_GIB=0
+bazelw build
+check "no space to build" "$code:$output" \
+  "1:bazelw: the disk is short: building needs 1 GiB in *disk-cache, 0 GiB are free."
 
 ((failures == 0))

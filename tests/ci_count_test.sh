@@ -32,6 +32,13 @@ configured //a:unbuilt cc_test >>"$events"
   summary //a:broken FAILED
 } >>"$events"
 expect 3 $'failed: //a:broken\nfailed: //a:unbuilt\n2 passed, 2 failed'
+printf '{"id":{"testSumm' >>"$events"
+expect 36 $'failed: //a:broken\nfailed: //a:unbuilt\n2 passed, 2 failed'
+{
+  summary //a:one PASSED
+  printf '{"id":{"testSumm'
+} >"$events"
+expect 36 $'failed: the build itself (exit code 36)\n1 passed, 1 failed'
 
 : >"$events"
 expect 1 $'failed: the build itself (exit code 1)\n0 passed, 1 failed'

@@ -442,6 +442,10 @@ typedef struct ait_usage {
   int64_t background_failures; /* those that failed: LibTorch goes on running
                                   calls of these sizes, the log says why */
   int64_t background_pending;  /* asked for or under way now: 0 or 1 */
+  int64_t eager_parts;         /* runs of compiled parts of control flow, since
+                                  their versions were loaded, for inputs that no
+                                  version of the part is right for: LibTorch ran
+                                  them */
 } ait_usage;
 AIT_API ait_error* ait_module_usage(const ait_module* module, ait_usage* usage);
 

@@ -272,7 +272,7 @@ TEST_F(CApi, NullIsAnErrorEverywhere) {
   ait_tensor tensor = {sizeof tensor, AIT_FLOAT32, 0, nullptr, nullptr, 0, 0};
   ait_signature* signature = nullptr;
   ait_binding* binding = nullptr;
-  ait_usage usage = {sizeof usage, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  ait_usage usage = {sizeof usage, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
   const char* file = "/nowhere.aitune";
   int count = 0;
   for (ait_error* error :

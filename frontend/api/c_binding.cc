@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "frontend/api/c_handles.h"
-#include "frontend/compiled_model/model_inputs.h"
+#include "frontend/torchscript/model_inputs.h"
 #include "runtime/backend/bound_call.h"
 #include "runtime/status/status_macros.h"
 #include "runtime/strategy/strategy.h"
@@ -73,6 +73,8 @@ ait_error* ait_module_usage(const ait_module* module, ait_usage* usage) {
       usage->background_failures = now.background_failures;
     if (ait::HasField(*usage, &ait_usage::background_pending))
       usage->background_pending = now.background_pending;
+    if (ait::HasField(*usage, &ait_usage::eager_parts))
+      usage->eager_parts = now.eager_parts;
     return absl::OkStatus();
   });
 }

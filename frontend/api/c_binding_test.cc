@@ -137,7 +137,7 @@ TEST_F(CApi, CallsAreBoundToTheCallersMemory) {
     EXPECT_THAT(twice, testing::ElementsAre(2 * first, 0, 2, 4, 6, 8));
   }
   EXPECT_EQ(Take(ait_module_take_failed_check(module)), "");
-  ait_usage usage = {sizeof usage, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  ait_usage usage = {sizeof usage, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
   ASSERT_EQ(Take(ait_module_usage(module, &usage)), "");
   EXPECT_EQ(usage.calls, 2);
   EXPECT_EQ(usage.versions, 1);

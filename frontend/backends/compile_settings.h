@@ -11,7 +11,7 @@
 #include <string>
 
 #include "compiler/Compiler.h"
-#include "frontend/compiled_model/model_inputs.h"
+#include "frontend/torchscript/model_inputs.h"
 
 namespace aitune::frontend {
 

@@ -20,8 +20,8 @@
 #include "absl/types/span.h"
 #include "frontend/check/nan_dependence.h"
 #include "frontend/check/verification.h"
-#include "frontend/compiled_model/model_inputs.h"
 #include "frontend/torchscript/model.h"
+#include "frontend/torchscript/model_inputs.h"
 #include "runtime/backend/accuracy_bound.h"
 #include "runtime/device/device.h"
 

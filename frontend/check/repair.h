@@ -10,8 +10,8 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "frontend/check/check.h"
-#include "frontend/compiled_model/model_inputs.h"
 #include "frontend/torchscript/model.h"
+#include "frontend/torchscript/model_inputs.h"
 #include "frontend/values/value_list.h"
 
 namespace aitune::frontend {

@@ -2,13 +2,11 @@
 // were made up for a check.
 //
 // `while y.sum() < 100: y = y * 2` ends on a caller's data and never on zeros,
-// and nothing stops LibTorch's interpreter from outside. LibTorch's eigvals
-// writes where it may not if a number is no finite one (on a CPU, where cases
-// for a GPU are tried too), and ldl_solve if pivots are none; `n % m` of
-// integers ends the process where m is 0, as does attention without heads on a
-// CPU (PyTorch 2.11). So a model with such loops or operators is first run as a
-// copy whose loops look at the clock, and which looks at the operators'
-// arguments.
+// and nothing stops LibTorch's interpreter from outside. Some operators end the
+// process for some arguments (frontend/torchscript/fatal_operators.h), those of
+// a CPU, where cases for a GPU are tried too. So a model with such loops or
+// operators is first run as a copy whose loops look at the clock, and which
+// looks at the operators' arguments.
 #ifndef AITUNE_FRONTEND_CHECK_RUN_GUARD_H_
 #define AITUNE_FRONTEND_CHECK_RUN_GUARD_H_
 

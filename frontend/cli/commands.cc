@@ -305,6 +305,8 @@ void AddBuild(absl::Span<const frontend::BuiltVersion> versions,
   const frontend::BuildReport& built = first.report;
   report.coverage = built.coverage;
   report.outlined = built.outlined;
+  for (const frontend::BuiltVersion& version : versions)
+    report.eager_parts += version.eager_parts;
   report.compile = CompileInfo{first.phase_seconds,  built.kernels,
                                built.unique_kernels, built.candidates,
                                built.rejections,     built.notes,

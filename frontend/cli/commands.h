@@ -11,8 +11,8 @@
 #include "frontend/cli/progress.h"
 #include "frontend/cli/report.h"
 #include "frontend/compiled_model/compiled_model.h"
-#include "frontend/compiled_model/model_inputs.h"
 #include "frontend/torchscript/model.h"
+#include "frontend/torchscript/model_inputs.h"
 #include "runtime/device/device.h"
 
 namespace aitune::cli {

@@ -81,6 +81,7 @@ struct Report {
   std::optional<frontend::Coverage> coverage;
   // The parts of control flow that LibTorch runs.
   std::vector<frontend::OutlinedReport> outlined;
+  int64_t eager_parts = 0;  // BackendUsage::eager_parts, of all versions
   // The share, in [0, 1], of compiled steps in the time of all steps, each run
   // alone. Not set when it was not measured, when LibTorch runs no step, or
   // when parts of what it runs are compiled.

@@ -233,6 +233,7 @@ json ToJson(const Report& report) {
                        {"kernels", part.kernels},
                        {"why_not", part.why_not}});
     object["coverage"]["control_flow"] = parts;
+    object["coverage"]["eager_parts"] = report.eager_parts;
   }
   if (report.check) object["check"] = ToJson(*report.check);
   for (const TimingRow& row : report.timing) {

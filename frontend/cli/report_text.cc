@@ -77,8 +77,8 @@ std::string CoverageText(const frontend::Coverage& coverage,
 }
 
 // Empty where LibTorch runs no control flow.
-std::string OutlinedText(
-    const std::vector<frontend::OutlinedReport>& outlined) {
+std::string OutlinedText(const std::vector<frontend::OutlinedReport>& outlined,
+                         int64_t eager_parts) {
   if (outlined.empty()) return "";
   int compiled = 0, ops = 0, compiled_ops = 0;
   Table table({"not compiled", "why"});
@@ -88,12 +88,15 @@ std::string OutlinedText(
     compiled_ops += part.compiled_ops;
     if (part.versions == 0) table.AddRow({part.place, part.why_not});
   }
-  const std::string text =
-      Line("parts",
-           absl::StrFormat("of this, %d of %d parts are compiled, with %d of "
-                           "their %d operators",
-                           compiled, static_cast<int>(outlined.size()),
-                           compiled_ops, ops));
+  std::string text = Line(
+      "parts", absl::StrFormat("of this, %d of %d parts are compiled, with %d "
+                               "of their %d operators",
+                               compiled, static_cast<int>(outlined.size()),
+                               compiled_ops, ops));
+  if (eager_parts > 0)
+    text += Line("", absl::StrFormat("%d runs of these were LibTorch's, for "
+                                     "inputs that no version is right for",
+                                     eager_parts));
   return text + (table.empty() ? "" : table.ToString(kIndent));
 }
 
@@ -423,7 +426,7 @@ std::string BuildText(const Report& report) {
   std::string text;
   if (report.coverage)
     text += CoverageText(*report.coverage, report.compiled_time_share) +
-            OutlinedText(report.outlined);
+            OutlinedText(report.outlined, report.eager_parts);
   if (report.compile) {
     text += CompileText(*report.compile) +
             LibTorchText(report.compile->libtorch_wins) +

@@ -83,6 +83,7 @@ struct BuiltVersion {
   int64_t memory_bytes = 0;  // CompiledModel::MemoryInBytes before a call
   Device device;             // the device that it is for
   std::string graph_reason;  // as CompiledModel::GraphReason
+  int64_t eager_parts = 0;   // as CompiledModel::EagerParts, until then
 };
 
 // "hit", "miss", "off".

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "compiler/Compiler.h"
-#include "frontend/compiled_model/model_inputs.h"
+#include "frontend/torchscript/model_inputs.h"
 #include "frontend/tracing/build_trace.h"
 #include "runtime/cache/cache_key.h"
 

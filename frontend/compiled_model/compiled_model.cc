@@ -179,6 +179,8 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
     AITUNE_ASSIGN_OR_RETURN(loaded->outlined_,
                             LoadOutlined(trace->outlined, parts.outlined,
                                          loaded->device_, cuda_graphs));
+    loaded->outlined_programs_.assign(trace->outlined.begin(),
+                                      trace->outlined.end());
     *trace->region_place = {loaded->device_, /*is_trial=*/false, state};
     for (const RegionDefinition& region : parts.regions)
       regions.push_back(trace->make_fallback_region(region.ops, region.inputs,
@@ -324,8 +326,8 @@ absl::Status CompiledModel::TakeFailedCheck() const {
 }
 
 BuiltVersion CompiledModel::Describe() const {
-  return {report_,         cache_,  phase_seconds_,
-          MemoryInBytes(), device_, GraphReason()};
+  return {report_, cache_,        phase_seconds_, MemoryInBytes(),
+          device_, GraphReason(), EagerParts()};
 }
 
 std::vector<const CompiledModel*> CompiledModel::versions() const {
@@ -418,6 +420,12 @@ MemoryUse CompiledModel::Memory() const {
 void CompiledModel::FreeKeptMemory() const {
   executable_->FreeKeptMemory();
   for (const auto& outlined : outlined_) outlined->FreeKeptMemory();
+}
+
+int64_t CompiledModel::EagerParts() const {
+  int64_t runs = 0;
+  for (const auto& program : outlined_programs_) runs += program->misfits();
+  return runs;
 }
 
 absl::StatusOr<std::vector<StepProfile>> CompiledModel::Profile(

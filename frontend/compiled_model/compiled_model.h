@@ -21,9 +21,9 @@
 #include "absl/status/statusor.h"
 #include "frontend/compiled_model/artifact.h"
 #include "frontend/compiled_model/build_report.h"
-#include "frontend/compiled_model/model_inputs.h"
 #include "frontend/torchscript/input_queries.h"
 #include "frontend/torchscript/model.h"
+#include "frontend/torchscript/model_inputs.h"
 #include "frontend/trace/input_nesting.h"
 #include "frontend/trace/output_buffers.h"
 #include "frontend/tracing/build_trace.h"
@@ -33,6 +33,8 @@
 #include "runtime/executable/executable.h"
 
 namespace aitune::frontend {
+
+class OutlinedProgram;
 
 // kInvalidArgument for options that have no effect on `options.device`, such as
 // a target CPU on a GPU, because the user expects an effect. The text names the
@@ -197,6 +199,9 @@ class CompiledModel {
   int64_t MemoryInBytes() const;
   MemoryUse Memory() const;
   void FreeKeptMemory() const;
+  // The number of runs of parts of control flow for inputs that no compiled
+  // version of the part was right for, in this version since it was loaded.
+  int64_t EagerParts() const;
   // The phases of Build and their seconds, in order: trace, import, those of
   // the compiler, load; for a model from the cache, those of looking it up.
   const std::vector<std::pair<std::string, double>>& phase_seconds() const {
@@ -247,7 +252,8 @@ class CompiledModel {
   std::vector<int> written_inputs_;         // Trace::written_inputs
   bool sees_dict_order_ = false;            // the result of SeesDictOrder
   std::shared_ptr<Executable> executable_;  // shared with calls under way
-  // The versions of the parts of control flow that LibTorch runs.
+  // The parts of control flow that LibTorch runs, and their versions.
+  std::vector<std::shared_ptr<const OutlinedProgram>> outlined_programs_;
   std::vector<std::shared_ptr<const CompiledModel>> outlined_;
   Device device_;
   BuildReport report_;

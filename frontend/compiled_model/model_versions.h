@@ -17,8 +17,8 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "frontend/compiled_model/compiled_model.h"
-#include "frontend/compiled_model/model_inputs.h"
 #include "frontend/compiled_model/version_state.h"
+#include "frontend/torchscript/model_inputs.h"
 
 namespace aitune::frontend {
 

@@ -66,6 +66,8 @@ class OutlinedVersionsTest : public testing::Test {
     w_ = at::randn({6, 6}) * 0.4;
     module.register_parameter("w", w_, false);
     module.register_parameter("v", at::randn({6, 6}) * 0.4, false);
+    module.register_attribute("held", c10::ListType::ofTensors(),
+                              c10::List<at::Tensor>({w_}));
     module.register_attribute("flag", c10::BoolType::get(), false);
     module.define(forward);
     auto model = Model::FromModule(module);
@@ -157,6 +159,81 @@ TEST_F(OutlinedVersionsTest, NoInputThatWasSeenIsAMisfit) {
   stack = {at::randn({4, 6}), at::zeros({6, 6})};
   w_.mul_(2);
   EXPECT_FALSE(program.RunCompiled(stack));
+}
+
+// Behind ifs that go one way for all inputs that are tried, behind a loop that
+// no round is made of, and beside an operator that would end the process there.
+TEST_F(OutlinedVersionsTest, PartsThatNoInputLeadsToAreCompiled) {
+  Compile(R"(
+def forward(self, x: Tensor):
+    h = torch.tanh(x @ self.w)
+    if bool(x.sum() > -1e30):
+        if bool(x.max() > 1e6):
+            h = torch.relu(h @ self.v) + 1
+            if bool(x.min() > 1e6):
+                h = torch.sigmoid(h @ self.v) * h
+                i = int(x.max()) % int(x.min())
+                while i > 0:
+                    h = torch.tanh(h @ self.w) + 0.5
+                    i -= 1
+    return h
+)");
+  EXPECT_THAT(compiled_->report().outlined, SizeIs(4));
+  for (const OutlinedReport& part : compiled_->report().outlined)
+    EXPECT_GT(part.versions, 0) << part.place << " " << part.why_not;
+  ExpectAgrees(*compiled_);
+  at::Tensor large = at::full({4, 6}, 2e6f);
+  ExpectAgrees(*model_, *compiled_, large);
+  large[0][0] = 2e6f + 3;
+  ExpectAgrees(*model_, *compiled_, large);
+  large[1][1] = 0;
+  ExpectAgrees(*model_, *compiled_, large);
+  EXPECT_EQ(compiled_->EagerParts(), 0);
+}
+
+TEST_F(OutlinedVersionsTest, RunsOfPartsInEagerAreCounted) {
+  Compile(R"(
+def forward(self, x: Tensor):
+    for i in range(int(x[0, 0])):
+        x = torch.cat([x, torch.tanh(x @ self.w)])
+    return x
+)");
+  ASSERT_THAT(compiled_->report().outlined, SizeIs(1));
+  EXPECT_GT(compiled_->report().outlined[0].versions, 0);
+  at::Tensor x = at::ones({4, 6});
+  ExpectAgrees(*model_, *compiled_, x);
+  EXPECT_EQ(compiled_->EagerParts(), 0);
+  // 4 << 9 rows are more than any that is compiled for.
+  x[0][0] = 10;
+  ExpectAgrees(*model_, *compiled_, x);
+  EXPECT_GE(compiled_->EagerParts(), 1);
+}
+
+// A list of the model has a weight, which some calls write.
+TEST_F(OutlinedVersionsTest, WeightsThatAreWrittenAreNotThoseOfBefore) {
+  Compile(R"(
+def forward(self, x: Tensor):
+    h = torch.tanh(x @ self.v) * 2
+    if bool(x.sum() > 1000):
+        self.held[0].add_(1)
+    return torch.relu(h @ self.w) + 1
+)");
+  ASSERT_TRUE(compiled_->report().LibTorchRunsAll());
+  ASSERT_THAT(compiled_->report().outlined, SizeIs(2));
+  ExpectAgrees(*compiled_);
+  ASSERT_TRUE(compiled_->Run(ValueList({at::full({4, 6}, 100.0f)})).ok());
+  ExpectAgrees(*compiled_);
+  // A GPU's calls write copies, whose versions nobody looks at: there the
+  // weights are inputs.
+  for (const bool for_gpu : {false, true}) {
+    TraceOptions options;
+    options.for_gpu = for_gpu;
+    const auto trace = MakeTrace(*model_, inputs_, options);
+    ASSERT_TRUE(trace.ok()) << trace.status();
+    ASSERT_THAT(trace->outlined, SizeIs(2));
+    for (const auto& program : trace->outlined)
+      EXPECT_EQ(program->sample().size(), for_gpu ? 2 : 1);
+  }
 }
 
 // LibTorch runs it as the elements of a list are written. In-place activations,

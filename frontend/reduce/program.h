@@ -15,9 +15,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "frontend/compiled_model/model_inputs.h"
 #include "frontend/torchscript/input_spec.h"
 #include "frontend/torchscript/model.h"
+#include "frontend/torchscript/model_inputs.h"
 
 namespace aitune::reduce {
 

@@ -39,8 +39,9 @@ class StateWrites {
   bool Has(const at::Tensor& tensor) const {
     return all_tensors_ || tensors_.count(tensor.unsafeGetTensorImpl()) > 0;
   }
-  // The same, as far as that is known: not for the reason alone that the
-  // program writes tensors which may be any.
+  // Whether it writes tensors that may be any.
+  bool MayWriteAny() const { return all_tensors_; }
+  // As Has, but not for the reason alone that MayWriteAny.
   bool IsKnownToHave(const at::Tensor& tensor) const {
     return tensors_.count(tensor.unsafeGetTensorImpl()) > 0;
   }

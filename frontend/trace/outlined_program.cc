@@ -6,13 +6,14 @@
 #include <torch/custom_class.h>
 
 #include <algorithm>
-#include <map>
+#include <mutex>
+#include <optional>
 #include <stdexcept>
+#include <unordered_map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/interpreter_code.h"
-#include "frontend/trace/seen_sizes.h"
 #include "frontend/values/torch_util.h"
 
 namespace aitune::frontend {
@@ -28,9 +29,9 @@ c10::Symbol OutlinedKind() {
 // A tensor of n + 1 elements, which are never read.
 at::Tensor IntegerAsSize(int64_t n, const c10::Device& device) {
   static std::mutex mutex;
-  static auto* const memory = new std::map<std::string, at::Tensor>();
+  static auto* const memory = new std::unordered_map<c10::Device, at::Tensor>();
   const std::lock_guard<std::mutex> lock(mutex);
-  at::Tensor& whole = (*memory)[device.str()];
+  at::Tensor& whole = (*memory)[device];
   if (!whole.defined())
     whole = at::empty({kGreatestInteger + 1},
                       at::TensorOptions().dtype(at::kByte).device(device));
@@ -44,11 +45,15 @@ struct ProgramHolder : torch::CustomClassHolder {
   const std::shared_ptr<OutlinedProgram> program;
 };
 
+const std::shared_ptr<OutlinedProgram>& ProgramOf(
+    const torch::jit::Node& node) {
+  return static_cast<ProgramHolder*>(
+             node.ival(c10::attr::value).toCapsule().get())
+      ->program;
+}
+
 torch::jit::Operation OperationOf(const torch::jit::Node* node) {
-  const std::shared_ptr<OutlinedProgram> program =
-      static_cast<ProgramHolder*>(
-          node->ival(c10::attr::value).toCapsule().get())
-          ->program;
+  const std::shared_ptr<OutlinedProgram> program = ProgramOf(*node);
   const std::shared_ptr<torch::jit::Code> body =
       MakeCode(*node->g(c10::attr::Subgraph),
                absl::StrCat("outlined ", program->place()));
@@ -113,24 +118,23 @@ bool OutlinedProgram::ToModelInputs(at::ArrayRef<c10::IValue> inputs,
   return true;
 }
 
+void OutlinedProgram::Refuse(const char* why) {
+  why_not_ = why;
+  seen_.clear();
+}
+
 void OutlinedProgram::Record(at::ArrayRef<c10::IValue> inputs) {
   if (!why_not_.empty() || seen_.size() >= kMostSeen) return;
   std::vector<c10::IValue> values;
-  if (!ToModelInputs(inputs, values)) {
-    why_not_ = "it reads a negative integer or a number that is a tensor";
-    seen_.clear();
-    return;
-  }
+  if (!ToModelInputs(inputs, values))
+    return Refuse("it reads a negative integer or a number that is a tensor");
   SeenSizes sizes;
   std::vector<DataType> dtypes;
   for (const c10::IValue& value : values) {
     const at::Tensor& tensor = value.toTensor();
     const std::optional<DataType> dtype = FromScalarType(tensor.scalar_type());
-    if (!IsPlainTensor(tensor) || !dtype) {
-      why_not_ = "it reads a dtype or layout that compiled code has not";
-      seen_.clear();
-      return;
-    }
+    if (!IsPlainTensor(tensor) || !dtype)
+      return Refuse("it reads a dtype or layout that compiled code has not");
     dtypes.push_back(*dtype);
     sizes.push_back(tensor.sizes().vec());
   }
@@ -157,9 +161,7 @@ void OutlinedProgram::RecordOutputs(at::ArrayRef<c10::IValue> outputs) {
         output.toTensor().layout() != at::kStrided ||
         output.toTensor().is_contiguous())
       continue;
-    why_not_ = "what it gives is not contiguous, which views depend on";
-    seen_.clear();
-    return;
+    return Refuse("what it gives is not contiguous, which views depend on");
   }
 }
 
@@ -211,6 +213,10 @@ torch::jit::Node* InsertOutlined(torch::jit::Graph& graph,
               c10::IValue::make_capsule(
                   c10::make_intrusive<ProgramHolder>(std::move(program))));
   return graph.insertNode(node);
+}
+
+const OutlinedProgram* OutlinedOf(const torch::jit::Node& node) {
+  return node.kind() == OutlinedKind() ? ProgramOf(node).get() : nullptr;
 }
 
 void ChangeOutlined(

@@ -20,7 +20,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,7 +61,7 @@ class OutlinedProgram {
   const Model& model() const { return model_; }
 
   // The different calls that were seen, in their order. Empty: none, or
-  // whyNot() says what in them can't be compiled.
+  // why_not() says what in them can't be compiled.
   const std::vector<SeenSizes>& seen() const { return seen_; }
   const std::string& why_not() const { return why_not_; }
   // The model's inputs in the first call.
@@ -73,13 +72,12 @@ class OutlinedProgram {
   // Frees what only compiling needs.
   void ForgetSample() { sample_ = ValueList(); }
 
-  // Until this is called, runs are recorded. Called once, before others than
-  // the tracer run it.
+  // Until this is called, runs are recorded. Called before others than the
+  // tracer run it.
   void StopRecording() { is_recording_ = false; }
   // Has `runner` run it from now on, if it has a version for the inputs; null:
   // LibTorch runs it. Called once, before others than the tracer run it.
   void set_runner(OutlinedRunner runner) { runner_ = std::move(runner); }
-  bool has_runner() const { return runner_ != nullptr; }
 
   // The number of runs in which no compiled version was right for the inputs.
   int64_t misfits() const { return misfits_; }
@@ -100,6 +98,8 @@ class OutlinedProgram {
   bool ToModelInputs(at::ArrayRef<c10::IValue> inputs,
                      std::vector<c10::IValue>& values) const;
   void Record(at::ArrayRef<c10::IValue> inputs);
+  // The program is not compiled, for this reason.
+  void Refuse(const char* why);
   // Whether the constants have been written since the program was made.
   bool HasNewConstants() const;
 
@@ -125,6 +125,10 @@ torch::jit::Node* InsertOutlined(torch::jit::Graph& graph,
                                  std::shared_ptr<OutlinedProgram> program,
                                  std::shared_ptr<torch::jit::Graph> body,
                                  at::ArrayRef<torch::jit::Value*> inputs);
+
+// The program that `node` runs; null for a node of another kind. Owned by the
+// node.
+const OutlinedProgram* OutlinedOf(const torch::jit::Node& node);
 
 // The graphs that LibTorch runs in place of the outlined programs in `block`
 // and its inner blocks, replaced by what `change` makes of each. It is given

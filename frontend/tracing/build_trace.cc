@@ -24,8 +24,10 @@
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/operator_traits.h"
 #include "frontend/tracing/outlining.h"
+#include "frontend/tracing/probe_program.h"
 #include "frontend/tracing/region_of_trace.h"
 #include "frontend/tracing/trace_interface.h"
+#include "frontend/tracing/untaken_branches.h"
 #include "frontend/values/random_numbers.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
@@ -140,10 +142,16 @@ absl::StatusOr<Trace> TraceWhole(
   result.value = builder.AddOpaque(reason);
   OutlinedGraph outlined{prepared.graph, {}};
   if (options.outlines)
-    outlined = OutlineForward(prepared.graph, prepared.module);
+    outlined = OutlineForward(prepared.graph, prepared.module, options.for_gpu);
   RecordedProgram program = MakeGraphProgram(outlined.graph, "forward");
-  if (!outlined.programs.empty())
-    RunProbes(model, prepared, attempt, program.run, saved);
+  if (!outlined.programs.empty()) {
+    const auto run = [&](const std::shared_ptr<torch::jit::Graph>& graph) {
+      RunProbes(model, prepared, attempt,
+                MakeGraphProgram(graph, "probe of forward").run, saved);
+    };
+    run(WithFatalOperatorsGuarded(outlined.graph));
+    SeeUntakenBranches(outlined.graph, outlined.programs, run);
+  }
   builder.trace().outlined = std::move(outlined.programs);
   builder.AddRegion(kWholeModel, std::move(program), std::move(recipes),
                     {result}, reason, /*has_side_effects=*/true);

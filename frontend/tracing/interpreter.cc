@@ -226,11 +226,7 @@ void Interpreter::EnterSite(Node* node) {
   // Inside a decomposition the operator that is decomposed is the place.
   if (decomposition_depth_ > 0) return;
   Site site;
-  torch::jit::SourceRange range = node->sourceRange();
-  if (const auto original = range.findSourceRangeThatGenerated())
-    range = *original;
-  if (const auto place = range.file_line_col())
-    site.location = absl::StrCat(std::get<0>(*place), ":", std::get<1>(*place));
+  site.location = LocationOf(*node);
   if (const auto stack = node->callstack()) {
     std::vector<std::string> names;
     for (const auto& entry : (*stack)->vec()) {

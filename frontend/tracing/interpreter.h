@@ -184,6 +184,12 @@ class Interpreter {
   // region_ways.cc: what such a region gives as its data decides, and with each
   // other decision that data could make.
   absl::StatusOr<RegionWays> RunAllWays(const NodeRegion& region);
+  // Its parts that no way came to, seen on their own.
+  void SeeUntakenWays(const NodeRegion& region);
+  // The values of `free` and of the controls, in a probe.
+  static std::vector<c10::IValue> GivenIn(const NodeRegion& region,
+                                          size_t probe);
+  std::vector<c10::IValue> ControlsIn(const NodeRegion& region, size_t probe);
   // One way, given the values of `free` and of the controls: what the program
   // gives is in `stack`, and what is seen of it added to `ways`.
   absl::Status TryRegion(const NodeRegion& region,

@@ -28,6 +28,7 @@ struct Interpreter::NodeRegion {
   // Takes `free` and the controls; gives the node's outputs and what it has
   // written.
   RecordedProgram program;
+  std::shared_ptr<torch::jit::Graph> graph;  // that the program interprets
   RecordedFunction run_in_probe;
   // The parts of the program that can be compiled.
   std::vector<std::shared_ptr<OutlinedProgram>> outlined;

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "absl/functional/function_ref.h"
+#include "absl/strings/str_cat.h"
 #include "frontend/torchscript/hidden_writes.h"
 
 namespace aitune::frontend {
@@ -44,6 +45,15 @@ void CollectInts(const ProbedValue& value, std::vector<int64_t>& ints) {
 }
 
 }  // namespace
+
+std::string LocationOf(const torch::jit::Node& node) {
+  torch::jit::SourceRange range = node.sourceRange();
+  if (const auto original = range.findSourceRangeThatGenerated())
+    range = *original;
+  const auto place = range.file_line_col();
+  return place ? absl::StrCat(std::get<0>(*place), ":", std::get<1>(*place))
+               : std::string();
+}
 
 bool IsMetadataQuery(const c10::FunctionSchema& schema) {
   static const auto* const kNames =

@@ -14,6 +14,10 @@
 
 namespace aitune::frontend {
 
+// Where `node` is in the model's source, such as "model.py:12"; empty if that
+// is not known.
+std::string LocationOf(const torch::jit::Node& node);
+
 // Whether the operator asks for sizes, dtypes and the like: its result does not
 // depend on elements.
 bool IsMetadataQuery(const c10::FunctionSchema& schema);

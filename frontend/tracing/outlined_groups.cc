@@ -5,6 +5,8 @@
 #include <string>
 #include <unordered_set>
 
+#include "absl/functional/function_ref.h"
+
 namespace aitune::frontend {
 namespace {
 
@@ -142,40 +144,18 @@ class Scheduler {
   std::unordered_map<Node*, std::unordered_set<Value*>> read_;
 };
 
-// Whether somebody outside of `group` reads `value`, directly or through what
-// is computed anew.
-bool IsReadOutside(const Value* value, const std::unordered_set<Node*>& group,
-                   const Block* block, OutliningRules& rules) {
+// Whether `is` any node of `block` that reads `value`, directly or through what
+// is computed anew; what the block gives is read by its return node.
+bool AnyReader(const Value* value, const Block* block, OutliningRules& rules,
+               absl::FunctionRef<bool(Node*)> is) {
   const auto& uses = value->uses();
   return std::any_of(uses.begin(), uses.end(), [&](const torch::jit::Use& use) {
-    if (use.user->kind() == c10::prim::Return &&
-        use.user->owningBlock() == block)
-      return true;
     Node* const user = InBlock(use.user, block);
-    if (group.count(user) > 0) return false;
-    if (!rules.IsComputedAnew(user)) return true;
-    return std::any_of(user->outputs().begin(), user->outputs().end(),
+    if (!rules.IsComputedAnew(user)) return is(user);
+    const auto outputs = user->outputs();
+    return std::any_of(outputs.begin(), outputs.end(),
                        [&](const Value* output) {
-                         return IsReadOutside(output, group, block, rules);
-                       });
-  });
-}
-
-// Whether a group reads a value here, directly or through what is computed
-// anew.
-bool IsInGroup(const torch::jit::Use& use,
-               const std::unordered_set<Node*>& group, const Block* block,
-               OutliningRules& rules) {
-  if (use.user->kind() == c10::prim::Return && use.user->owningBlock() == block)
-    return false;
-  Node* const user = InBlock(use.user, block);
-  if (group.count(user) > 0) return true;
-  if (!rules.IsComputedAnew(user)) return false;
-  const auto outputs = user->outputs();
-  return std::any_of(outputs.begin(), outputs.end(), [&](const Value* output) {
-    return std::any_of(output->uses().begin(), output->uses().end(),
-                       [&](const torch::jit::Use& further) {
-                         return IsInGroup(further, group, block, rules);
+                         return AnyReader(output, block, rules, is);
                        });
   });
 }
@@ -209,12 +189,11 @@ void DropLastViews(std::vector<Node*>& members, const Block* block,
     const auto is_last_view = [&](Node* node) {
       if (!MayBeView(node)) return false;
       const auto outputs = node->outputs();
-      return std::all_of(
+      return std::none_of(
           outputs.begin(), outputs.end(), [&](const Value* output) {
-            return std::none_of(output->uses().begin(), output->uses().end(),
-                                [&](const torch::jit::Use& use) {
-                                  return IsInGroup(use, set, block, rules);
-                                });
+            return AnyReader(output, block, rules, [&](Node* reader) {
+              return set.count(reader) > 0;
+            });
           });
     };
     members.erase(std::remove_if(members.begin(), members.end(), is_last_view),
@@ -256,7 +235,9 @@ std::vector<OutlinedGroup> FormGroups(Block* block, OutliningRules& rules) {
     bool gives_view = false, gives_tensors = true;
     for (Node* node : members) {
       for (Value* output : node->outputs()) {
-        if (!IsReadOutside(output, set, block, rules)) continue;
+        if (!AnyReader(output, block, rules,
+                       [&](Node* reader) { return set.count(reader) == 0; }))
+          continue;
         group.outputs.push_back(output);
         gives_view = gives_view || MayBeView(node);
         gives_tensors = gives_tensors && IsTensor(output);

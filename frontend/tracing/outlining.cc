@@ -6,6 +6,7 @@
 #include <torch/csrc/jit/passes/remove_mutation.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <set>
 #include <unordered_set>
@@ -16,6 +17,7 @@
 #include "frontend/torchscript/carried_writes.h"
 #include "frontend/torchscript/model.h"
 #include "frontend/torchscript/state_writes.h"
+#include "frontend/tracing/operator_traits.h"
 #include "frontend/tracing/outlined_groups.h"
 #include "frontend/tracing/outlining_rules.h"
 #include "frontend/tracing/simplified_forward.h"
@@ -30,28 +32,12 @@ using torch::jit::Graph;
 using torch::jit::Node;
 using torch::jit::Value;
 
-// "model.py:12".
-std::string PlaceOf(const Node& node) {
-  torch::jit::SourceRange range = node.sourceRange();
-  if (const auto original = range.findSourceRangeThatGenerated())
-    range = *original;
-  const auto place = range.file_line_col();
-  return place ? absl::StrCat(std::get<0>(*place), ":", std::get<1>(*place))
-               : std::string();
-}
-
 // A group as a graph of its own.
 class GroupGraph {
  public:
   GroupGraph(const OutlinedGroup& group, OutliningRules& rules)
       : rules_(rules) {
-    for (Node* node : group.nodes) {
-      Node* const clone =
-          graph_->createClone(node, [this](Value* value) { return Of(value); });
-      graph_->appendNode(clone);
-      for (size_t i = 0; i < node->outputs().size(); ++i)
-        inner_[node->outputs()[i]] = clone->outputs()[i];
-    }
+    for (Node* node : group.nodes) Append(node);
     for (Value* output : group.outputs)
       graph_->registerOutput(inner_.at(output));
   }
@@ -61,17 +47,20 @@ class GroupGraph {
   const std::vector<Value*>& inputs() const { return inputs_; }
 
  private:
+  void Append(Node* node) {
+    Node* const clone =
+        graph_->createClone(node, [this](Value* value) { return Of(value); });
+    graph_->appendNode(clone);
+    for (size_t i = 0; i < node->outputs().size(); ++i)
+      inner_[node->outputs()[i]] = clone->outputs()[i];
+  }
+
   // The value in the graph for one outside: what is computed anew is.
   Value* Of(Value* value) {
     const auto found = inner_.find(value);
     if (found != inner_.end()) return found->second;
-    Node* const node = value->node();
-    if (rules_.IsComputedAnew(node)) {
-      Node* const clone =
-          graph_->createClone(node, [this](Value* v) { return Of(v); });
-      graph_->appendNode(clone);
-      for (size_t i = 0; i < node->outputs().size(); ++i)
-        inner_[node->outputs()[i]] = clone->outputs()[i];
+    if (rules_.IsComputedAnew(value->node())) {
+      Append(value->node());
       return inner_.at(value);
     }
     Value* const input = graph_->addInput();
@@ -150,18 +139,21 @@ std::string TextOf(Graph& body, const std::vector<OutlinedInput>& kinds,
 
 class Outliner {
  public:
-  // `whole`: of a model's forward, with what is outside of control flow, and
-  // with constants that it may write.
-  Outliner(std::unordered_map<Value*, at::Tensor> constants, bool whole)
-      : constants_(std::move(constants)), whole_(whole) {}
+  // `whole`: with what is outside of control flow. `stays`: whether a constant
+  // of the graph has the same elements in each call, or who looks at its
+  // version sees that it has not.
+  Outliner(std::unordered_map<Value*, at::Tensor> constants, bool whole,
+           std::function<bool(const at::Tensor&)> stays)
+      : constants_(std::move(constants)),
+        whole_(whole),
+        stays_(std::move(stays)) {}
 
   std::vector<std::shared_ptr<OutlinedProgram>> Run(Graph& graph) {
     // Before anything is outlined. Of tensors that are written, reshape gives
     // views or copies, by their strides.
     auto nodes = graph.block()->nodes();
-    strides_matter_ =
-        NeedsViews(graph.block()) ||
-        std::any_of(nodes.begin(), nodes.end(), MayWriteElements);
+    strides_matter_ = NeedsViews(graph.block()) ||
+                      std::any_of(nodes.begin(), nodes.end(), MayWriteElements);
     Visit(graph.block());
     return std::move(programs_);
   }
@@ -183,9 +175,8 @@ class Outliner {
     const auto known = constants_.find(value);
     if (known != constants_.end()) return known->second;
     const auto constant = torch::jit::toIValue(value);
-    if (!constant || !constant->isTensor()) return std::nullopt;
-    // Nobody would see that it is written.
-    if (whole_ && constant->toTensor().is_inference()) return std::nullopt;
+    if (!constant || !constant->isTensor() || !stays_(constant->toTensor()))
+      return std::nullopt;
     return constant->toTensor();
   }
 
@@ -210,7 +201,7 @@ class Outliner {
       return;
     Node* const first = group.nodes[0];
     auto program = std::make_shared<OutlinedProgram>(
-        PlaceOf(*first), TextOf(*made.graph(), kinds, constants),
+        LocationOf(*first), TextOf(*made.graph(), kinds, constants),
         ModelOf(*made.graph(), kinds, constants), kinds, constants,
         strides_matter_);
     const torch::jit::WithInsertPoint before(first);
@@ -252,6 +243,7 @@ class Outliner {
 
   const std::unordered_map<Value*, at::Tensor> constants_;
   const bool whole_;
+  const std::function<bool(const at::Tensor&)> stays_;
   bool strides_matter_ = false;  // OutlinedProgram
   OutliningRules rules_;
   std::unordered_set<Node*> outlined_;  // nodes that are not removed yet
@@ -307,16 +299,26 @@ OutlinedGraph OutlineBlocks(const std::shared_ptr<Graph>& graph,
     std::unordered_map<Value*, at::Tensor> known;
     for (const auto& [input, tensor] : constants)
       known.emplace(copy.inputs()[input], tensor);
-    return Outliner(std::move(known), /*whole=*/false).Run(copy);
+    return Outliner(std::move(known), /*whole=*/false,
+                    [](const at::Tensor&) { return true; })
+        .Run(copy);
   });
 }
 
 OutlinedGraph OutlineForward(const std::shared_ptr<Graph>& graph,
-                             const torch::jit::Module& module) {
+                             const torch::jit::Module& module, bool for_gpu) {
   return Outline(graph, [&](Graph& copy) {
     const StateWrites writes(module);
+    // A GPU's calls write copies, whose versions nobody looks at.
+    const bool may_be_written =
+        for_gpu && (writes.MayWriteAny() || !writes.constants().empty());
     FoldFixedAttributes(copy, module, writes);
-    return Outliner(FixedTensors(copy, module, writes), /*whole=*/true)
+    return Outliner(may_be_written ? std::unordered_map<Value*, at::Tensor>()
+                                   : FixedTensors(copy, module, writes),
+                    /*whole=*/true,
+                    [&](const at::Tensor& tensor) {
+                      return !may_be_written && !tensor.is_inference();
+                    })
         .Run(copy);
   });
 }

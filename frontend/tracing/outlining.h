@@ -37,9 +37,10 @@ OutlinedGraph OutlineBlocks(const std::shared_ptr<torch::jit::Graph>& graph,
                             const std::map<size_t, at::Tensor>& constants);
 
 // The same for all of `graph`, the forward of `module` with calls inlined: its
-// first input is the module. Attributes that no call writes are constants.
+// first input is the module. Attributes that no call writes are constants; with
+// `for_gpu` none are where that is not certain.
 OutlinedGraph OutlineForward(const std::shared_ptr<torch::jit::Graph>& graph,
-                             const torch::jit::Module& module);
+                             const torch::jit::Module& module, bool for_gpu);
 
 }  // namespace aitune::frontend
 

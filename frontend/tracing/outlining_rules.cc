@@ -272,10 +272,7 @@ bool WritesHiddenArguments(Block* block) {
                        node->maybeSchema();
                    return schema != nullptr && MayGiveArgument(*schema);
                  }) &&
-         AnyNode(block, [](Node* node) {
-           return !WrittenArguments(*node).empty() &&
-                  !WritesOnlyContainer(*node);
-         });
+         AnyNode(block, MayWriteElements);
 }
 
 bool MayWriteElements(Node* node) {

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "frontend/torchscript/fatal_operators.h"
 #include "frontend/trace/outlined_program.h"
 #include "frontend/tracing/graph_program.h"
 #include "frontend/tracing/probe_run.h"
@@ -70,6 +71,20 @@ void WidenCalls(Block* block) {
 }
 
 }  // namespace
+
+std::shared_ptr<Graph> WithFatalOperatorsGuarded(
+    const std::shared_ptr<Graph>& graph) {
+  std::shared_ptr<Graph> copy = graph->copy();
+  bool any = false;
+  const auto guard = [&any](Graph& guarded) {
+    if (FatalArgumentsIn(guarded.block()) == FatalArguments::kNone) return;
+    any = true;
+    GuardFatalOperators(guarded.block());
+  };
+  guard(*copy);
+  ChangeOutlined(copy->block(), guard);
+  return any ? copy : graph;
+}
 
 RecordedFunction MakeProbeProgram(std::shared_ptr<Graph> graph,
                                   RecordedFunction run) {

@@ -259,7 +259,12 @@ absl::Status Interpreter::MakeRegionProgram(NodeRegion& region) const {
           region.outlined = std::move(outlined.programs);
         }
         region.program = MakeGraphProgram(graph, "region");
-        region.run_in_probe = MakeProbeProgram(graph, region.program.run);
+        region.graph = graph;
+        const std::shared_ptr<Graph> guarded = WithFatalOperatorsGuarded(graph);
+        region.run_in_probe = MakeProbeProgram(
+            guarded, guarded == graph
+                         ? region.program.run
+                         : MakeGraphProgram(guarded, "probe of a region").run);
         return absl::OkStatus();
       });
 }

@@ -1,17 +1,21 @@
 // What a node that LibTorch runs whole gives, whichever way its data leads.
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/tracing/graph_program.h"
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/node_region.h"
 #include "frontend/tracing/operator_traits.h"
+#include "frontend/tracing/probe_program.h"
 #include "frontend/tracing/region_sizes.h"
 #include "frontend/tracing/shared_memory.h"
+#include "frontend/tracing/untaken_branches.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
@@ -19,6 +23,7 @@ namespace aitune::frontend {
 namespace {
 
 using torch::jit::Block;
+using torch::jit::Graph;
 using torch::jit::Node;
 using Kind = ProbedValue::Kind;
 
@@ -105,6 +110,39 @@ absl::Status Interpreter::TryRegion(const NodeRegion& region,
   return absl::OkStatus();
 }
 
+std::vector<c10::IValue> Interpreter::GivenIn(const NodeRegion& region,
+                                              size_t probe) {
+  std::vector<c10::IValue> given;
+  for (const ProbedRef& content : region.contents)
+    given.push_back(ValueInProbe(*content, probe));
+  return given;
+}
+
+std::vector<c10::IValue> Interpreter::ControlsIn(const NodeRegion& region,
+                                                 size_t probe) {
+  std::vector<c10::IValue> controls;
+  for (size_t i = 0; i < region.controls; ++i)
+    controls.push_back(ValueInProbe(*Get(region.node->input(i)), probe));
+  return controls;
+}
+
+void Interpreter::SeeUntakenWays(const NodeRegion& region) {
+  const auto run = [&](const std::shared_ptr<Graph>& graph) {
+    const RecordedFunction run_in_probe = MakeProbeProgram(
+        graph, MakeGraphProgram(graph, "untaken way of a region").run);
+    for (size_t probe = 0; probe < fitter_.probes().size(); ++probe) {
+      std::vector<c10::IValue> stack = GivenIn(region, probe);
+      const std::vector<c10::IValue> controls = ControlsIn(region, probe);
+      stack.insert(stack.end(), controls.begin(), controls.end());
+      CatchExceptions(absl::StatusCode::kInternal, "", [&] {
+        run_in_probe(stack);
+        return absl::OkStatus();
+      }).IgnoreError();
+    }
+  };
+  SeeUntakenBranches(region.graph, region.outlined, run);
+}
+
 absl::StatusOr<Interpreter::RegionWays> Interpreter::RunAllWays(
     const NodeRegion& region) {
   Node* const node = region.node;
@@ -128,11 +166,8 @@ absl::StatusOr<Interpreter::RegionWays> Interpreter::RunAllWays(
   // As the data decides, and then with each other decision that data could
   // make: each branch of an if, no round and one round of a loop.
   for (size_t probe = 0; probe < fitter_.probes().size(); ++probe) {
-    std::vector<c10::IValue> given, actual;
-    for (const ProbedRef& content : region.contents)
-      given.push_back(ValueInProbe(*content, probe));
-    for (size_t i = 0; i < region.controls; ++i)
-      actual.push_back(ValueInProbe(*Get(node->input(i)), probe));
+    const std::vector<c10::IValue> given = GivenIn(region, probe),
+                                   actual = ControlsIn(region, probe);
     std::vector<c10::IValue>& stack = ways.outputs.emplace_back();
     const auto attempt = [&](const std::vector<c10::IValue>& control) {
       return TryRegion(region, given, control, ways, stack);
@@ -159,6 +194,7 @@ absl::StatusOr<Interpreter::RegionWays> Interpreter::RunAllWays(
         ways.stable[i] = ways.stable[i] && SameType(stack[i], other[i]);
     }
   }
+  SeeUntakenWays(region);
   if (!ways.others_unseen || aliases_ == nullptr) return ways;
   for (size_t i = 0; i < output_count; ++i) {
     for (size_t j = 0; j < region.free.size(); ++j) {

@@ -24,6 +24,10 @@ struct BackendUsage {
   // Bytes that the versions hold on the device: arenas, packed constants,
   // scratch. Not the model's own weights.
   int64_t memory_bytes = 0;
+  // Runs, in calls of these versions since each was loaded, of compiled parts
+  // of control flow for inputs that no version of the part is right for:
+  // LibTorch ran them.
+  int64_t eager_parts = 0;
 };
 
 }  // namespace aitune

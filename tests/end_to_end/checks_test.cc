@@ -12,8 +12,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/compiled_model/compiled_model.h"
-#include "frontend/compiled_model/model_inputs.h"
 #include "frontend/torchscript/model.h"
+#include "frontend/torchscript/model_inputs.h"
 #include "gmock/gmock.h"
 #include "tests/end_to_end/end_to_end.h"
 

@@ -8,8 +8,8 @@
 #include "absl/strings/str_split.h"
 #include "frontend/check/check.h"
 #include "frontend/compiled_model/compiled_model.h"
-#include "frontend/compiled_model/model_inputs.h"
 #include "frontend/torchscript/model.h"
+#include "frontend/torchscript/model_inputs.h"
 
 namespace aitune {
 namespace {

@@ -11,9 +11,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/compiled_model/compiled_model.h"
-#include "frontend/compiled_model/model_inputs.h"
 #include "frontend/testing/models.h"
 #include "frontend/torchscript/model.h"
+#include "frontend/torchscript/model_inputs.h"
 #include "frontend/values/pytree.h"
 #include "frontend/values/value_list.h"
 

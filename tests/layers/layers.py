@@ -23,6 +23,22 @@ COMPILER = [
     ["compiler/driver", "compiler/plugin", "compiler/tools"],
 ]
 
+# The rooms of the frontend, likewise. A room has the folders inside it that are
+# no rooms of their own: `backends` is one with the folders of its kinds.
+FRONTEND = [
+    ["frontend/json", "frontend/values"],
+    ["frontend/torchscript"],
+    ["frontend/trace", "frontend/reduce"],
+    ["frontend/tracing", "frontend/importer"],
+    ["frontend/check"],
+    ["frontend/compiled_model"],
+    ["frontend/compiled_model/compile", "frontend/backends"],
+    ["frontend/checkpoint"],
+    ["frontend/api"],
+    ["frontend/cli"],
+    ["frontend"],  # the program's name, //frontend:aitune
+]
+
 # (from, to, why): no path leads from a target whose label matches the first to
 # one that matches the second.
 FORBIDDEN_PATHS = [
@@ -65,12 +81,16 @@ def _package(label):
     return label[2:].split(":")[0] if label.startswith("//") else None
 
 
-def _level(label):
+def _room(label):
+    """The room of a target and its floor; (None, None) in another house."""
     package = _package(label)
-    for level, rooms in enumerate(COMPILER):
-        if package in rooms:
-            return level
-    return None
+    for house in (COMPILER, FRONTEND):
+        for floor, rooms in enumerate(house):
+            if package in rooms:
+                return package, floor
+    if package and package.startswith("frontend/"):
+        return _room("//" + package.rpartition("/")[0])
+    return None, None
 
 
 def _path(edges, start, pattern):
@@ -97,11 +117,15 @@ def violations(edges):
     found = []
     for source in sorted(edges):
         package = _package(source)
-        if package and package.split("/")[0] == "compiler" and _level(source) is None:
+        room, upper = _room(source)
+        house = package.split("/")[0] if package else None
+        if house == "compiler" and room is None or room == "frontend" != package:
             found.append("%s: the room is not in layers.py" % package)
+            continue
         for target in sorted(edges[source]):
-            lower, upper = _level(target), _level(source)
-            if lower is None or upper is None or _package(target) == package:
+            other, lower = _room(target)
+            if (room is None or other is None or other == room
+                    or other.split("/")[0] != house):
                 continue
             if lower >= upper:
                 found.append("%s -> %s: a room depends on rooms below it only"

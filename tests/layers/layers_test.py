@@ -40,6 +40,12 @@ def main(path):
                    "//compiler/candidates:candidates")
     expect_refused(edges, "//compiler/attic:attic", "//compiler/dialect:dialect")
     expect_refused(edges, "//frontend/importer:importer", "@torch//:torch")
+    expect_refused(edges, "//frontend/check:check",
+                   "//frontend/compiled_model:compiled_model")
+    expect_refused(edges, "//frontend/trace:trace", "//frontend/tracing:tracing")
+    expect_refused(edges, "//frontend/compiled_model:compiled_model",
+                   "//frontend/backends/compiled:compiled")
+    expect_refused(edges, "//frontend/attic:attic", "//frontend/values:values")
     for room in ["driver", "candidates", "tune", "measure"]:
         expect_refused(edges, "//quant/transforms:transforms",
                        "//compiler/%s:%s" % (room, room))

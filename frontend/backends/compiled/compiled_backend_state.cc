@@ -32,6 +32,7 @@ BackendUsage CompiledBackend::Usage() const {
       if (version->cache().outcome == CacheReport::Outcome::kHit)
         ++usage.cache_hits;
       usage.memory_bytes += version->MemoryInBytes();
+      usage.eager_parts += version->EagerParts();
     }
   }
   return usage;

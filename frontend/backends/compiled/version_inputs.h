@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "frontend/backends/torch_backend_state.pb.h"
-#include "frontend/compiled_model/model_inputs.h"
+#include "frontend/torchscript/model_inputs.h"
 #include "runtime/guards/input_description.h"
 #include "runtime/plan/plan.pb.h"
 #include "runtime/tensor/size_constraint.h"

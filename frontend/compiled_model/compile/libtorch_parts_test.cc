@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "frontend/compiled_model/compiled_model.h"
-#include "frontend/compiled_model/model_inputs.h"
 #include "frontend/torchscript/model.h"
+#include "frontend/torchscript/model_inputs.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

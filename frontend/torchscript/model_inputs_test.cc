@@ -1,4 +1,4 @@
-#include "frontend/compiled_model/model_inputs.h"
+#include "frontend/torchscript/model_inputs.h"
 
 #include <ATen/ATen.h>
 #include <ATen/core/Dict.h>

@@ -1,7 +1,7 @@
 // The inputs of a model: their kinds for tracing, samples, and the sets of
 // values on which a compiled model is checked.
-#ifndef AITUNE_FRONTEND_COMPILED_MODEL_MODEL_INPUTS_H_
-#define AITUNE_FRONTEND_COMPILED_MODEL_MODEL_INPUTS_H_
+#ifndef AITUNE_FRONTEND_TORCHSCRIPT_MODEL_INPUTS_H_
+#define AITUNE_FRONTEND_TORCHSCRIPT_MODEL_INPUTS_H_
 
 #include <cstdint>
 #include <optional>
@@ -98,4 +98,4 @@ absl::StatusOr<std::vector<InputCase>> RandomCases(
 
 }  // namespace aitune::frontend
 
-#endif  // AITUNE_FRONTEND_COMPILED_MODEL_MODEL_INPUTS_H_
+#endif  // AITUNE_FRONTEND_TORCHSCRIPT_MODEL_INPUTS_H_

@@ -26,6 +26,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "runtime/cpu/kernel_loader.h"
 #include "runtime/plan/plan.h"
 
 using namespace mlir;
@@ -199,6 +200,10 @@ absl::StatusOr<KernelObject> KernelLowering::toObject() {
   if (failed(object))
     return diagnostics.failure("generating object code");
   dump->write("5-object.o", *object);
+  // What can't be loaded is this kernel's error: another candidate, or
+  // LibTorch, runs it then.
+  if (absl::Status loaded = LoadKernels({*object}).status(); !loaded.ok())
+    return loaded;
   return KernelObject{name, std::move(*object)};
 }
 

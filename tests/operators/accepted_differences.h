@@ -18,10 +18,14 @@ struct AcceptedDifference {
   const char* sets;     // of values
   const char* devices;  // what ran it: "cpu", "cuda"
   bool only_sums;       // calls of OperatorCall::Kind::kSum alone
+  bool only_avx512;     // on CPUs with AVX-512 alone
   const char* reason;   // why it stays
 };
 
 const std::vector<AcceptedDifference>& AcceptedDifferences();
+
+// Whether it may occur on this machine's CPU.
+bool MayOccur(const AcceptedDifference& difference);
 
 // The first that fits a result of `device` that differs or was refused; -1:
 // none, as for what ends by a signal.

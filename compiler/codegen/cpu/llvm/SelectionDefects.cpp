@@ -31,9 +31,17 @@ std::optional<unsigned> getOnlyLane(Value *mask) {
   return only;
 }
 
+/// The bits of bfloats.
+Value *castToBits(IRBuilder<> &builder, Value *value) {
+  return builder.CreateBitCast(
+      value, value->getType()->getWithNewType(builder.getInt16Ty()));
+}
+
 void storeOneElement(IntrinsicInst &store, unsigned lane) {
   IRBuilder<> builder(&store);
   Value *vector = store.getArgOperand(0);
+  if (vector->getType()->getScalarType()->isBFloatTy())
+    vector = castToBits(builder, vector);
   Type *element = cast<VectorType>(vector->getType())->getElementType();
   uint64_t bytes = store.getDataLayout().getTypeStoreSize(element);
   Value *address =
@@ -142,12 +150,6 @@ void accessAsIntegers(IntrinsicInst &access) {
   if (!stored)
     access.replaceAllUsesWith(builder.CreateBitCast(call, type));
   access.eraseFromParent();
-}
-
-/// The bits of bfloats.
-Value *castToBits(IRBuilder<> &builder, Value *value) {
-  return builder.CreateBitCast(
-      value, value->getType()->getWithNewType(builder.getInt16Ty()));
 }
 
 /// Makes the same instruction on i16, with operands `first` and after.

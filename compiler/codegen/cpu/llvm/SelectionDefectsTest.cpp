@@ -87,6 +87,10 @@ TEST(SelectionDefectsTest, BfloatsAreMovedAsTheyAre) {
   llvm.intr.masked.store %v, %y, %mask {alignment = 2 : i32} : vector<8xbf16>, vector<8xi1> into !llvm.ptr)",
       R"(
   %v = llvm.load %x : !llvm.ptr -> vector<8xbf16>
+  %first = llvm.mlir.constant(dense<[true, false, false, false, false, false, false, false]> : vector<8xi1>) : vector<8xi1>
+  llvm.intr.masked.store %v, %y, %first {alignment = 2 : i32} : vector<8xbf16>, vector<8xi1> into !llvm.ptr)",
+      R"(
+  %v = llvm.load %x : !llvm.ptr -> vector<8xbf16>
   llvm.intr.masked.scatter %v, %at, %mask {alignment = 2 : i32} : vector<8xbf16>, vector<8xi1> into vector<8x!llvm.ptr>)",
       R"(
   %a = llvm.load %x : !llvm.ptr -> bf16

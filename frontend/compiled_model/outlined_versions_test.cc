@@ -191,6 +191,24 @@ def forward(self, x: Tensor):
   EXPECT_EQ(compiled_->EagerParts(), 0);
 }
 
+// What it returns has no value before it does.
+TEST_F(OutlinedVersionsTest, ALoopThatReturnsIsNoReasonToLeaveTheModel) {
+  Compile(R"(
+def forward(self, x: Tensor):
+    for i in range(8):
+        y = torch.tanh(x @ self.w) * 0.9 + x * 0.1
+        if bool((y - x).abs().max() < 0.3):
+            return torch.relu(y @ self.v) + 1
+        x = y
+    return x - 1
+)");
+  EXPECT_FALSE(compiled_->report().LibTorchRunsAll());
+  ASSERT_FALSE(compiled_->report().outlined.empty());
+  for (const OutlinedReport& part : compiled_->report().outlined)
+    EXPECT_GT(part.versions, 0) << part.place << " " << part.why_not;
+  ExpectAgrees(*compiled_);
+}
+
 TEST_F(OutlinedVersionsTest, RunsOfPartsInEagerAreCounted) {
   Compile(R"(
 def forward(self, x: Tensor):

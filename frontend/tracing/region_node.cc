@@ -223,8 +223,12 @@ absl::Status Interpreter::MakeRegionProgram(NodeRegion& region) const {
     if (region.node->blocks().empty() || content.IsTensor() || may_change ||
         !IsUniform(content))
       continue;
-    const auto constant =
-        torch::jit::tryInsertConstant(*graph, ValueInProbe(content, 0));
+    const c10::IValue value = ValueInProbe(content, 0);
+    // Of a loop that returns: what nobody reads where it has no value.
+    if (value.isNone() &&
+        region.free[i]->node()->kind() == c10::prim::Uninitialized)
+      continue;
+    const auto constant = torch::jit::tryInsertConstant(*graph, value);
     if (!constant) continue;
     (*constant)->setType(region.free[i]->type());
     inner[region.free[i]] = *constant;

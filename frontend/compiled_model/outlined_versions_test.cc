@@ -191,6 +191,27 @@ def forward(self, x: Tensor):
   EXPECT_EQ(compiled_->EagerParts(), 0);
 }
 
+// Branches that data does not enter: a loop that would not end there, a
+// division that would end the process, and a tensor of 10^11 elements.
+TEST_F(OutlinedVersionsTest, WaysThatDataDoesNotLeadToHaveLimits) {
+  for (const char* branch :
+       {"while s < 1e5:\n            x = x.sin() + 1\n        return x.cos() * "
+        "2",
+        "return x.sin() * [i * 2 for i in range(int(1e15 / (s * s)))][-1]",
+        "k = 1 if s > 1e5 else -1\n"
+        "        return x.cos() * ((-9223372036854775807 - 1) // k)",
+        "return torch.ones([int(1e12 / (s * s + 1)), 8])[:1, :1] + x.sin()"}) {
+    Compile(
+        absl::StrCat("def forward(self, x: Tensor):\n"
+                     "    s = float(x.abs().sum())\n"
+                     "    if s > 1e5 and s < 1e6:\n        ",
+                     branch, "\n    return x + 1\n"));
+    EXPECT_FALSE(compiled_->report().LibTorchRunsAll()) << branch;
+    ExpectAgrees(*compiled_);
+    ExpectAgrees(*model_, *compiled_, at::full({4, 6}, 2e4f));
+  }
+}
+
 // What it returns has no value before it does.
 TEST_F(OutlinedVersionsTest, ALoopThatReturnsIsNoReasonToLeaveTheModel) {
   Compile(R"(

@@ -4,9 +4,10 @@
 #include <torch/csrc/jit/runtime/custom_operator.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <stdexcept>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/values/attention_heads.h"
@@ -16,7 +17,8 @@ namespace {
 
 constexpr const char* kLookAtNumbers = "aitune::look_at_numbers";
 constexpr const char* kLookAtPivots = "aitune::look_at_pivots";
-constexpr const char* kLookAtDivisor = "aitune::look_at_divisor";
+constexpr const char* kLookAtDivision = "aitune::look_at_division";
+constexpr const char* kLookAtFloorDivision = "aitune::look_at_floor_division";
 constexpr const char* kLookAtHeads = "aitune::look_at_heads";
 
 thread_local std::string fatal;  // FatalCall
@@ -54,9 +56,19 @@ void LookAtPivots(torch::jit::Stack& stack) {
   }
 }
 
-void LookAtDivisor(torch::jit::Stack& stack) {
-  if (torch::jit::pop(stack).toInt() == 0)
-    Refuse("remainder of a division by 0 ends the process");
+void LookAtDivision(torch::jit::Stack& stack) {
+  const int64_t divisor = torch::jit::pop(stack).toInt(),
+                dividend = torch::jit::pop(stack).toInt();
+  if (divisor == 0) Refuse("remainder of a division by 0 ends the process");
+  if (divisor == -1 && dividend == std::numeric_limits<int64_t>::min())
+    Refuse("division of the least integer by -1 ends the process");
+}
+
+void LookAtFloorDivision(torch::jit::Stack& stack) {
+  if (torch::jit::peek(stack, 1, 2).toInt() == 0)
+    torch::jit::drop(stack, 2);  // it throws by itself
+  else
+    LookAtDivision(stack);
 }
 
 void LookAtHeads(torch::jit::Stack& stack) {
@@ -71,28 +83,42 @@ void Register() {
                             c10::AliasAnalysisKind::CONSERVATIVE),
        torch::jit::Operator(absl::StrCat(kLookAtPivots, "(Tensor x) -> ()"),
                             LookAtPivots, c10::AliasAnalysisKind::CONSERVATIVE),
-       torch::jit::Operator(absl::StrCat(kLookAtDivisor, "(int x) -> ()"),
-                            LookAtDivisor,
-                            c10::AliasAnalysisKind::CONSERVATIVE),
+       torch::jit::Operator(
+           absl::StrCat(kLookAtDivision, "(int x, int y) -> ()"),
+           LookAtDivision, c10::AliasAnalysisKind::CONSERVATIVE),
+       torch::jit::Operator(
+           absl::StrCat(kLookAtFloorDivision, "(int x, int y) -> ()"),
+           LookAtFloorDivision, c10::AliasAnalysisKind::CONSERVATIVE),
        torch::jit::Operator(absl::StrCat(kLookAtHeads, "(Tensor x) -> ()"),
                             LookAtHeads,
                             c10::AliasAnalysisKind::CONSERVATIVE)});
   (void)registered;
 }
 
-// What looks at the arguments of a node that may end the process, and at which;
-// null for other nodes.
-std::pair<const char*, size_t> GuardOf(const torch::jit::Node& node) {
+// What looks at arguments of a node that may end the process, which begin at
+// the place and are so many; null for other nodes.
+struct Guard {
+  const char* look = nullptr;
+  size_t place = 0, count = 1;
+};
+
+Guard GuardOf(const torch::jit::Node& node) {
   const std::string name = node.kind().toQualString();
   if (name == "aten::linalg_eigvals" || name == "aten::_linalg_eigvals")
-    return {kLookAtNumbers, 0};
+    return {kLookAtNumbers};
   if (name == "aten::linalg_ldl_solve") return {kLookAtPivots, 1};
-  if (name == "aten::remainder" &&
-      node.input(0)->type()->kind() == c10::TypeKind::IntType &&
-      node.input(1)->type()->kind() == c10::TypeKind::IntType)
-    return {kLookAtDivisor, 1};
-  if (name == "aten::scaled_dot_product_attention") return {kLookAtHeads, 0};
-  return {nullptr, 0};
+  if (name == "aten::remainder" || name == "aten::floordiv") {
+    const auto inputs = node.inputs();
+    if (std::any_of(inputs.begin(), inputs.end(),
+                    [](const torch::jit::Value* input) {
+                      return input->type()->kind() != c10::TypeKind::IntType;
+                    }))
+      return {};
+    return {name == "aten::remainder" ? kLookAtDivision : kLookAtFloorDivision,
+            0, 2};
+  }
+  if (name == "aten::scaled_dot_product_attention") return {kLookAtHeads};
+  return {};
 }
 
 }  // namespace
@@ -100,8 +126,8 @@ std::pair<const char*, size_t> GuardOf(const torch::jit::Node& node) {
 FatalArguments FatalArgumentsIn(torch::jit::Block* block) {
   FatalArguments found = FatalArguments::kNone;
   for (torch::jit::Node* node : block->nodes()) {
-    const char* const look = GuardOf(*node).first;
-    if (look != nullptr)
+    const char* const look = GuardOf(*node).look;
+    if (look != nullptr && look != kLookAtFloorDivision)
       found = std::max(found, look == kLookAtHeads ? FatalArguments::kEmpty
                                                    : FatalArguments::kOther);
     for (torch::jit::Block* inner : node->blocks())
@@ -110,17 +136,22 @@ FatalArguments FatalArgumentsIn(torch::jit::Block* block) {
   return found;
 }
 
-void GuardFatalOperators(torch::jit::Block* block) {
+bool GuardFatalOperators(torch::jit::Block* block) {
   Register();
+  bool any = false;
   for (torch::jit::Node* node : block->nodes()) {
-    for (torch::jit::Block* inner : node->blocks()) GuardFatalOperators(inner);
-    const auto [look, argument] = GuardOf(*node);
-    if (look == nullptr) continue;
+    for (torch::jit::Block* inner : node->blocks())
+      any |= GuardFatalOperators(inner);
+    const Guard guard = GuardOf(*node);
+    if (guard.look == nullptr) continue;
+    any = true;
     block->owningGraph()
-        ->create(c10::Symbol::fromQualString(look), {node->input(argument)},
+        ->create(c10::Symbol::fromQualString(guard.look),
+                 node->inputs().slice(guard.place, guard.count),
                  /*num_outputs=*/0)
         ->insertBefore(node);
   }
+  return any;
 }
 
 const std::string& FatalCall() { return fatal; }

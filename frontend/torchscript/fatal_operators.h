@@ -2,7 +2,8 @@
 //
 // LibTorch's eigvals writes where it may not if a number is no finite one, and
 // ldl_solve if pivots are none; `n % m` of integers ends the process where m is
-// 0, as does attention without heads on a CPU (PyTorch 2.11). A program that is
+// 0, `n // m` and it for the least integer and -1, as does attention without
+// heads on a CPU (PyTorch 2.11). A program that is
 // run on arguments that nobody gave it looks at those of such operators first.
 // Internal: includes LibTorch.
 #ifndef AITUNE_FRONTEND_TORCHSCRIPT_FATAL_OPERATORS_H_
@@ -21,12 +22,14 @@ enum class FatalArguments {
   kOther,  // other ones too
 };
 
-// Of the operators in `block` and its inner blocks together. Thread-safe.
+// Of the operators in `block` and its inner blocks together, but for `//`,
+// whose arguments hardly are those. Thread-safe.
 FatalArguments FatalArgumentsIn(torch::jit::Block* block);
 
 // Puts a look at the arguments before each such operator in `block` and its
-// inner blocks, which throws where the operator would end the process.
-void GuardFatalOperators(torch::jit::Block* block);
+// inner blocks, which throws where the operator would end the process. Whether
+// there is one.
+bool GuardFatalOperators(torch::jit::Block* block);
 
 // Why the last look on this thread has thrown, since ForgetFatalCall; empty if
 // none has. LibTorch's interpreter throws it on as an exception of its own.

@@ -17,6 +17,7 @@
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/model_state.h"
 #include "frontend/torchscript/prepare.h"
+#include "frontend/torchscript/run_limits.h"
 #include "frontend/trace/fallback.h"
 #include "frontend/trace/outlined_program.h"
 #include "frontend/trace/size_region.h"
@@ -34,6 +35,10 @@
 
 namespace aitune::frontend {
 namespace {
+
+// What the runs of a model that LibTorch runs whole may take for its parts to
+// be seen.
+constexpr double kSecondsOfProbes = 20;
 
 // Empties the operators that are not `kept`, and constants that none of these
 // reads.
@@ -149,7 +154,10 @@ absl::StatusOr<Trace> TraceWhole(
       RunProbes(model, prepared, attempt,
                 MakeGraphProgram(graph, "probe of forward").run, saved);
     };
-    run(WithFatalOperatorsGuarded(outlined.graph));
+    {
+      const RunLimits limits(kSecondsOfProbes, /*limits_sizes=*/false);
+      run(WithLimits(outlined.graph));
+    }
     SeeUntakenBranches(outlined.graph, outlined.programs, run);
   }
   builder.trace().outlined = std::move(outlined.programs);

@@ -29,7 +29,8 @@ struct Interpreter::NodeRegion {
   // written.
   RecordedProgram program;
   std::shared_ptr<torch::jit::Graph> graph;  // that the program interprets
-  RecordedFunction run_in_probe;
+  RecordedFunction run_in_probe;             // with limits (WithLimits)
+  bool is_limited = true;  // false: it calls what has no limits
   // The parts of the program that can be compiled.
   std::vector<std::shared_ptr<OutlinedProgram>> outlined;
 

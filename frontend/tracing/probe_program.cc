@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "frontend/torchscript/fatal_operators.h"
+#include "frontend/torchscript/run_limits.h"
 #include "frontend/trace/outlined_program.h"
 #include "frontend/tracing/graph_program.h"
 #include "frontend/tracing/probe_run.h"
@@ -72,17 +73,17 @@ void WidenCalls(Block* block) {
 
 }  // namespace
 
-std::shared_ptr<Graph> WithFatalOperatorsGuarded(
-    const std::shared_ptr<Graph>& graph) {
+std::shared_ptr<Graph> WithLimits(const std::shared_ptr<Graph>& graph) {
   std::shared_ptr<Graph> copy = graph->copy();
-  bool any = false;
-  const auto guard = [&any](Graph& guarded) {
-    if (FatalArgumentsIn(guarded.block()) == FatalArguments::kNone) return;
-    any = true;
-    GuardFatalOperators(guarded.block());
+  bool any = HasCalls(copy->block());
+  if (any) InlineCallsAndForks(*copy);
+  const auto limit = [&any](Graph& limited) {
+    any |= LimitLoops(limited.block());
+    any |= LimitSizes(limited.block());
+    any |= GuardFatalOperators(limited.block());
   };
-  guard(*copy);
-  ChangeOutlined(copy->block(), guard);
+  limit(*copy);
+  ChangeOutlined(copy->block(), limit);
   return any ? copy : graph;
 }
 

@@ -1,7 +1,7 @@
 // A graph that LibTorch interprets, as a probe runs it.
 //
-// The elements of probes are made up, and ways are tried that they do not lead:
-// operators that end the process for some arguments are looked at first.
+// The elements of probes are made up, and ways are tried that they do not lead.
+// So their runs have limits of time, and what would end the process throws.
 // A region of control flow on data may call operators that LibTorch has in half
 // precision for GPUs alone (nms behind an if, in detection models). A probe
 // runs on the CPU: it runs them as RunOrWiden (probe_run.h) runs such a call
@@ -17,10 +17,11 @@
 
 namespace aitune::frontend {
 
-// A copy of `graph` that throws where an operator in it, or in what is outlined
-// of it, would end the process (frontend/torchscript/fatal_operators.h);
-// `graph` itself if there is none.
-std::shared_ptr<torch::jit::Graph> WithFatalOperatorsGuarded(
+// A copy of `graph`, with what is outlined of it, that throws where an operator
+// would end the process (frontend/torchscript/fatal_operators.h), and that
+// RunLimits limit (frontend/torchscript/run_limits.h); `graph` itself if
+// nothing in it needs that.
+std::shared_ptr<torch::jit::Graph> WithLimits(
     const std::shared_ptr<torch::jit::Graph>& graph);
 
 // `run`, which interprets `graph`, for probes. Where LibTorch has no code for

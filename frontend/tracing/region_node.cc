@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/torchscript/run_limits.h"
 #include "frontend/tracing/graph_program.h"
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/node_region.h"
@@ -264,11 +265,12 @@ absl::Status Interpreter::MakeRegionProgram(NodeRegion& region) const {
         }
         region.program = MakeGraphProgram(graph, "region");
         region.graph = graph;
-        const std::shared_ptr<Graph> guarded = WithFatalOperatorsGuarded(graph);
+        const std::shared_ptr<Graph> limited = WithLimits(graph);
+        region.is_limited = !HasCalls(limited->block());
         region.run_in_probe = MakeProbeProgram(
-            guarded, guarded == graph
+            limited, limited == graph
                          ? region.program.run
-                         : MakeGraphProgram(guarded, "probe of a region").run);
+                         : MakeGraphProgram(limited, "probe of a region").run);
         return absl::OkStatus();
       });
 }

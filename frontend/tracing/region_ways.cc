@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/torchscript/run_limits.h"
 #include "frontend/tracing/graph_program.h"
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/node_region.h"
@@ -26,6 +27,11 @@ using torch::jit::Block;
 using torch::jit::Graph;
 using torch::jit::Node;
 using Kind = ProbedValue::Kind;
+
+// What a run of LibTorch may take, in seconds: on a probe's elements, as a
+// model in eager does, and on a way that these do not lead, where a loop need
+// not end.
+constexpr double kSecondsOfProbe = 20, kSecondsOfOtherWay = 1;
 
 bool ContainsKind(Block* block, const std::vector<c10::Symbol>& kinds) {
   for (Node* node : block->nodes()) {
@@ -163,6 +169,7 @@ absl::StatusOr<Interpreter::RegionWays> Interpreter::RunAllWays(
     ways.stable.push_back(ways.sizes_known &&
                           !MayBeOfSeveralTypes(*node->output(i)->type()));
   ways.others_unseen = Contains(node, {c10::prim::If, c10::prim::Loop});
+  bool tries_others = region.is_limited;
   // As the data decides, and then with each other decision that data could
   // make: each branch of an if, no round and one round of a loop.
   for (size_t probe = 0; probe < fitter_.probes().size(); ++probe) {
@@ -170,6 +177,7 @@ absl::StatusOr<Interpreter::RegionWays> Interpreter::RunAllWays(
                                    actual = ControlsIn(region, probe);
     std::vector<c10::IValue>& stack = ways.outputs.emplace_back();
     const auto attempt = [&](const std::vector<c10::IValue>& control) {
+      const RunLimits limits(kSecondsOfProbe, /*limits_sizes=*/false);
       return TryRegion(region, given, control, ways, stack);
     };
     absl::Status status = attempt(actual);
@@ -185,16 +193,19 @@ absl::StatusOr<Interpreter::RegionWays> Interpreter::RunAllWays(
       others = {{int64_t{0}, false}, {int64_t{1}, true}};
     for (const std::vector<c10::IValue>& control : others) {
       std::vector<c10::IValue> other;
+      const RunLimits limits(kSecondsOfOtherWay, /*limits_sizes=*/true);
       // A way that fails gives no result, so it does not matter for the type.
-      if (!TryRegion(region, given, control, ways, other).ok()) {
+      if (!tries_others ||
+          !TryRegion(region, given, control, ways, other).ok()) {
         ways.others_unseen = true;
+        tries_others = tries_others && !limits.IsLate();
         continue;
       }
       for (size_t i = 0; i < output_count; ++i)
         ways.stable[i] = ways.stable[i] && SameType(stack[i], other[i]);
     }
   }
-  SeeUntakenWays(region);
+  if (region.is_limited) SeeUntakenWays(region);
   if (!ways.others_unseen || aliases_ == nullptr) return ways;
   for (size_t i = 0; i < output_count; ++i) {
     for (size_t j = 0; j < region.free.size(); ++j) {

@@ -100,9 +100,9 @@ absl::Status Interpreter::CheckSelection(const Invocation& call) {
   const char* const what = "which part is selected";
   AITUNE_ASSIGN_OR_RETURN(const bool from_start, IsNonNegative(*at, what));
   // What the call raises where it is not inside, its run tells.
-  return IsNonNegative(fitter_.Simplify(from_start ? size + *at * -1 + -1
-                                                   : *at + size),
-                       "whether the part that is selected is there")
+  return IsNonNegative(
+             fitter_.Simplify(from_start ? size + *at * -1 + -1 : *at + size),
+             "whether the part that is selected is there")
       .status();
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "frontend/torchscript/run_limits.h"
 #include "frontend/tracing/probe_program.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/logging/logging.h"
@@ -17,6 +18,8 @@ using torch::jit::Node;
 
 // So many runs more of a graph cost less than compiling one part.
 constexpr int kMostGraphs = 16;
+// Of all runs of one.
+constexpr double kMostSeconds = 2;
 // Of each loop; loops in loops multiply.
 constexpr int64_t kMostRounds = 4;
 
@@ -75,9 +78,10 @@ void SeeUntakenBranches(
       untaken.push_back(program.get());
   }
   int graphs = 0;
+  bool is_late = false;
   for (const OutlinedProgram* program : untaken) {
     if (is_seen(*program)) continue;
-    if (++graphs > kMostGraphs) break;
+    if (is_late || ++graphs > kMostGraphs) break;
     const absl::Status status =
         CatchExceptions(absl::StatusCode::kInternal, "untaken branches", [&] {
           const std::shared_ptr<Graph> copy = graph->copy();
@@ -85,7 +89,11 @@ void SeeUntakenBranches(
           if (node == nullptr) return absl::OkStatus();
           LimitRounds(copy->block());
           LeadTo(node);
-          run(WithFatalOperatorsGuarded(copy));
+          const std::shared_ptr<Graph> limited = WithLimits(copy);
+          if (HasCalls(limited->block())) return absl::OkStatus();
+          const RunLimits limits(kMostSeconds, /*limits_sizes=*/true);
+          run(limited);
+          is_late = limits.IsLate();
           return absl::OkStatus();
         });
     if (!status.ok())

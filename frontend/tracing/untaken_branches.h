@@ -22,8 +22,8 @@ namespace aitune::frontend {
 
 // Has `run` run, for each of `programs` that has not been seen, a copy of
 // `graph`, which has them, that comes to it: loops end after a few rounds, and
-// an operator that would end the process throws. `run` interprets the copy on
-// the arguments of the runs before, and catches what it throws. Programs that
+// it has limits (WithLimits). `run` interprets the copy on the arguments of the
+// runs before, and catches what it throws. Programs that
 // have been seen record nothing from now on. Not thread-safe.
 void SeeUntakenBranches(
     const std::shared_ptr<torch::jit::Graph>& graph,

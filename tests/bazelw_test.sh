@@ -136,8 +136,8 @@ entry() { # NAME GIB HOURS: one that was read so long ago
   touch -a -d "$3 hours ago" "$disk_cache/$1"
 }
 entries() { (cd "$disk_cache" && find . -type f -printf '%P\n' | sort | tr '\n' ' '); }
-entry cas/00/old 11 50
-entry cas/00/new 11 2
+entry cas/00/old 6 50
+entry cas/00/new 6 2
 entry ac/00/newer 0 1
 bazelw build
 check "not looked at again on that day" "$(entries)" "ac/00/newer cas/00/new cas/00/old "

@@ -151,5 +151,7 @@ export STUB_FREE_GIB=0
 bazelw build
 check "no space to build" "$code:$output" \
   "1:bazelw: the disk is short: building needs 1 GiB in *disk-cache, 0 GiB are free."
+bazelw clean
+check "a full disk can be cleaned" "$code:$output" "0:bazel clean"
 
 ((failures == 0))

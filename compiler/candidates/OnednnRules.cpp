@@ -25,10 +25,12 @@ absl::Status acceptOnThisMachine(const LibraryMatch &match,
                                  func::FuncOp kernel) {
   auto module = kernel->getParentOfType<ModuleOp>();
   ArrayAttr symbols = module ? ait::getModuleSymbols(module) : ArrayAttr();
-  const bool isDynamic = symbols && !symbols.empty();
-  for (StringRef end : {"max", "min"}) {
+  SmallVector<StringRef> ends = {"max"};
+  if (symbols && !symbols.empty())
+    ends.push_back("min");
+  for (StringRef end : ends) {
     SmallVector<int64_t> sizes;
-    if (isDynamic)
+    if (symbols)
       for (auto symbol : symbols.getAsRange<DictionaryAttr>())
         sizes.push_back(
             std::max<int64_t>(symbol.getAs<IntegerAttr>(end).getInt(), 1));
@@ -46,8 +48,6 @@ absl::Status acceptOnThisMachine(const LibraryMatch &match,
             : Supports(match.call.matmul(), operands, result);
     if (absl::IsUnimplemented(supported))
       return supported;
-    if (!isDynamic)
-      break;
   }
   return absl::OkStatus();
 }

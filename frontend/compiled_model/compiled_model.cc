@@ -131,6 +131,7 @@ absl::StatusOr<Trace> TraceAgain(const Model& model,
   options.anchor = parts.trace_anchor;
   options.rolled_loops = parts.rolled_loops;
   options.outlines = !parts.outlined.empty();
+  options.sees_parts = false;
   options.for_gpu = parts.plan.device() == "cuda";
   return MakeTrace(model, inputs, options);
 }

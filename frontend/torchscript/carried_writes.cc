@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "frontend/torchscript/any_node.h"
 #include "frontend/torchscript/submodule_calls.h"
 #include "frontend/torchscript/written_arguments.h"
 
@@ -149,19 +150,13 @@ class Marker {
   std::unordered_set<const Value*> seen_;
 };
 
-bool HasLoop(const Block& block) {
-  return std::any_of(
-      block.nodes().begin(), block.nodes().end(), [](const Node* node) {
-        return node->kind() == c10::prim::Loop ||
-               std::any_of(node->blocks().begin(), node->blocks().end(),
-                           [](const Block* inner) { return HasLoop(*inner); });
-      });
-}
-
 }  // namespace
 
 bool MarkCarriedWrites(const std::shared_ptr<Graph>& graph) {
-  if (!HasLoop(*graph->block())) return false;
+  const auto is_loop = [](Node* node) {
+    return node->kind() == c10::prim::Loop;
+  };
+  if (!AnyNode(graph->block(), is_loop)) return false;
   RegisterMark();
   return Marker(graph).Run();
 }

@@ -1,7 +1,6 @@
 #include "frontend/torchscript/fatal_operators.h"
 
 #include <ATen/Functions.h>
-#include <torch/csrc/jit/runtime/custom_operator.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -9,7 +8,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "absl/strings/str_cat.h"
+#include "frontend/torchscript/look.h"
 #include "frontend/values/attention_heads.h"
 
 namespace aitune::frontend {
@@ -78,20 +77,12 @@ void LookAtHeads(torch::jit::Stack& stack) {
 
 void Register() {
   static const auto* const registered = new torch::jit::RegisterOperators(
-      {torch::jit::Operator(absl::StrCat(kLookAtNumbers, "(Tensor x) -> ()"),
-                            LookAtNumbers,
-                            c10::AliasAnalysisKind::CONSERVATIVE),
-       torch::jit::Operator(absl::StrCat(kLookAtPivots, "(Tensor x) -> ()"),
-                            LookAtPivots, c10::AliasAnalysisKind::CONSERVATIVE),
-       torch::jit::Operator(
-           absl::StrCat(kLookAtDivision, "(int x, int y) -> ()"),
-           LookAtDivision, c10::AliasAnalysisKind::CONSERVATIVE),
-       torch::jit::Operator(
-           absl::StrCat(kLookAtFloorDivision, "(int x, int y) -> ()"),
-           LookAtFloorDivision, c10::AliasAnalysisKind::CONSERVATIVE),
-       torch::jit::Operator(absl::StrCat(kLookAtHeads, "(Tensor x) -> ()"),
-                            LookAtHeads,
-                            c10::AliasAnalysisKind::CONSERVATIVE)});
+      {LookOperator(kLookAtNumbers, "(Tensor x)", LookAtNumbers),
+       LookOperator(kLookAtPivots, "(Tensor x)", LookAtPivots),
+       LookOperator(kLookAtDivision, "(int x, int y)", LookAtDivision),
+       LookOperator(kLookAtFloorDivision, "(int x, int y)",
+                    LookAtFloorDivision),
+       LookOperator(kLookAtHeads, "(Tensor x)", LookAtHeads)});
   (void)registered;
 }
 
@@ -145,10 +136,8 @@ bool GuardFatalOperators(torch::jit::Block* block) {
     const Guard guard = GuardOf(*node);
     if (guard.look == nullptr) continue;
     any = true;
-    block->owningGraph()
-        ->create(c10::Symbol::fromQualString(guard.look),
-                 node->inputs().slice(guard.place, guard.count),
-                 /*num_outputs=*/0)
+    MakeLook(*block->owningGraph(), guard.look,
+             node->inputs().slice(guard.place, guard.count))
         ->insertBefore(node);
   }
   return any;

@@ -1,16 +1,15 @@
 #include "frontend/torchscript/run_limits.h"
 
 #include <torch/csrc/jit/passes/inliner.h>
-#include <torch/csrc/jit/runtime/custom_operator.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
 
-#include "absl/strings/str_cat.h"
+#include "frontend/torchscript/any_node.h"
 #include "frontend/torchscript/inline_forks.h"
+#include "frontend/torchscript/look.h"
 
 namespace aitune::frontend {
 namespace {
@@ -53,21 +52,10 @@ void LookAtLength(torch::jit::Stack& stack) {
 
 void Register() {
   static const auto* const registered = new torch::jit::RegisterOperators(
-      {torch::jit::Operator(absl::StrCat(kLookAtTheClock, "() -> ()"),
-                            LookAtTheClock,
-                            c10::AliasAnalysisKind::CONSERVATIVE),
-       torch::jit::Operator(absl::StrCat(kLookAtSizes, "(int[] sizes) -> ()"),
-                            LookAtSizes, c10::AliasAnalysisKind::CONSERVATIVE),
-       torch::jit::Operator(absl::StrCat(kLookAtLength, "(Scalar x) -> ()"),
-                            LookAtLength,
-                            c10::AliasAnalysisKind::CONSERVATIVE)});
+      {LookOperator(kLookAtTheClock, "()", LookAtTheClock),
+       LookOperator(kLookAtSizes, "(int[] sizes)", LookAtSizes),
+       LookOperator(kLookAtLength, "(Scalar x)", LookAtLength)});
   (void)registered;
-}
-
-torch::jit::Node* MakeLook(torch::jit::Graph* graph, const char* look,
-                           at::ArrayRef<torch::jit::Value*> inputs) {
-  return graph->create(c10::Symbol::fromQualString(look), inputs,
-                       /*num_outputs=*/0);
 }
 
 // The place among the inputs of an argument that decides how many elements the
@@ -97,12 +85,10 @@ void InlineCallsAndForks(torch::jit::Graph& graph) {
 }
 
 bool HasCalls(torch::jit::Block* block) {
-  auto nodes = block->nodes();
-  return std::any_of(nodes.begin(), nodes.end(), [](torch::jit::Node* node) {
+  return AnyNode(block, [](torch::jit::Node* node) {
     return node->kind() == c10::prim::CallMethod ||
            node->kind() == c10::prim::CallFunction ||
-           node->kind() == c10::prim::fork ||
-           std::any_of(node->blocks().begin(), node->blocks().end(), HasCalls);
+           node->kind() == c10::prim::fork;
   });
 }
 
@@ -114,7 +100,7 @@ bool LimitLoops(torch::jit::Block* block) {
     if (node->kind() != c10::prim::Loop) continue;
     any = true;
     node->blocks()[0]->prependNode(
-        MakeLook(block->owningGraph(), kLookAtTheClock, {}));
+        MakeLook(*block->owningGraph(), kLookAtTheClock, {}));
   }
   return any;
 }
@@ -129,7 +115,7 @@ bool LimitSizes(torch::jit::Block* block) {
     any = true;
     torch::jit::Value* const sizes = node->input(*place);
     const bool is_list = sizes->type()->kind() == c10::TypeKind::ListType;
-    MakeLook(block->owningGraph(), is_list ? kLookAtSizes : kLookAtLength,
+    MakeLook(*block->owningGraph(), is_list ? kLookAtSizes : kLookAtLength,
              {sizes})
         ->insertBefore(node);
   }

@@ -36,10 +36,6 @@
 namespace aitune::frontend {
 namespace {
 
-// What the runs of a model that LibTorch runs whole may take for its parts to
-// be seen.
-constexpr double kSecondsOfProbes = 20;
-
 // Empties the operators that are not `kept`, and constants that none of these
 // reads.
 void KeepOnly(const std::vector<int>& kept, RecordedTrace& trace) {
@@ -149,13 +145,13 @@ absl::StatusOr<Trace> TraceWhole(
   if (options.outlines)
     outlined = OutlineForward(prepared.graph, prepared.module, options.for_gpu);
   RecordedProgram program = MakeGraphProgram(outlined.graph, "forward");
-  if (!outlined.programs.empty()) {
+  if (!outlined.programs.empty() && options.sees_parts) {
     const auto run = [&](const std::shared_ptr<torch::jit::Graph>& graph) {
       RunProbes(model, prepared, attempt,
                 MakeGraphProgram(graph, "probe of forward").run, saved);
     };
     {
-      const RunLimits limits(kSecondsOfProbes, /*limits_sizes=*/false);
+      const RunLimits limits(kSecondsOfProbe, /*limits_sizes=*/false);
       run(WithLimits(outlined.graph));
     }
     SeeUntakenBranches(outlined.graph, outlined.programs, run);

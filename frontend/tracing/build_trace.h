@@ -43,6 +43,9 @@ struct TraceOptions {
   // Whether what LibTorch runs is outlined where it can be compiled
   // (Trace::outlined).
   bool outlines = true;
+  // Whether runs are made for what is outlined to be seen with inputs, which
+  // only compiling it needs.
+  bool sees_parts = true;
   // Called with the number of operators run so far, of which all probes count
   // as one, and the number expected, which does not know the lengths of loops.
   std::function<void(int done, int total)> progress;

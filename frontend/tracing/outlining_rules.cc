@@ -4,11 +4,11 @@
 #include <torch/csrc/jit/runtime/operator.h>
 
 #include <algorithm>
-#include <functional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "frontend/torchscript/any_node.h"
 #include "frontend/torchscript/hidden_writes.h"
 #include "frontend/torchscript/prepare.h"
 #include "frontend/torchscript/written_arguments.h"
@@ -56,16 +56,6 @@ bool AsksForSizes(const Node* node) {
   const std::string name = node->kind().toQualString();
   return kNames->count(name) > 0 ||
          (name == "aten::len" && IsTensor(node->input(0)));
-}
-
-// Whether `is` one of the nodes in `block`, at any depth.
-bool AnyNode(Block* block, const std::function<bool(Node*)>& is) {
-  return std::any_of(
-      block->nodes().begin(), block->nodes().end(), [&](Node* node) {
-        return is(node) ||
-               std::any_of(node->blocks().begin(), node->blocks().end(),
-                           [&](Block* inner) { return AnyNode(inner, is); });
-      });
 }
 
 // Whether a tensor may have other sizes after it, as after unsqueeze_: sizes

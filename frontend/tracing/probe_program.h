@@ -17,6 +17,10 @@
 
 namespace aitune::frontend {
 
+// What a run on a probe's elements may take, in seconds, as a model in eager
+// does.
+inline constexpr double kSecondsOfProbe = 20;
+
 // A copy of `graph`, with what is outlined of it, that throws where an operator
 // would end the process (frontend/torchscript/fatal_operators.h), and that
 // RunLimits limit (frontend/torchscript/run_limits.h); `graph` itself if

@@ -225,9 +225,9 @@ absl::Status Interpreter::MakeRegionProgram(NodeRegion& region) const {
         !IsUniform(content))
       continue;
     const c10::IValue value = ValueInProbe(content, 0);
-    // Of a loop that returns: what nobody reads where it has no value.
+    // What a loop returns has no value before it does, which nobody reads.
     if (value.isNone() &&
-        region.free[i]->node()->kind() == c10::prim::Uninitialized)
+        !c10::NoneType::get()->isSubtypeOf(*region.free[i]->type()))
       continue;
     const auto constant = torch::jit::tryInsertConstant(*graph, value);
     if (!constant) continue;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/torchscript/any_node.h"
 #include "frontend/torchscript/run_limits.h"
 #include "frontend/tracing/graph_program.h"
 #include "frontend/tracing/interpreter.h"
@@ -28,21 +29,9 @@ using torch::jit::Graph;
 using torch::jit::Node;
 using Kind = ProbedValue::Kind;
 
-// What a run of LibTorch may take, in seconds: on a probe's elements, as a
-// model in eager does, and on a way that these do not lead, where a loop need
-// not end.
-constexpr double kSecondsOfProbe = 20, kSecondsOfOtherWay = 1;
-
-bool ContainsKind(Block* block, const std::vector<c10::Symbol>& kinds) {
-  for (Node* node : block->nodes()) {
-    if (std::find(kinds.begin(), kinds.end(), node->kind()) != kinds.end())
-      return true;
-    for (Block* inner : node->blocks()) {
-      if (ContainsKind(inner, kinds)) return true;
-    }
-  }
-  return false;
-}
+// What a run on a way that a probe's elements do not lead may take, in seconds:
+// a loop need not end there.
+constexpr double kSecondsOfOtherWay = 1;
 
 // Whether a value that only LibTorch knows is a tensor of unknown sizes, or a
 // number that may become a size.
@@ -88,8 +77,11 @@ bool SameType(const c10::IValue& a, const c10::IValue& b) {
 }  // namespace
 
 bool Contains(Node* node, const std::vector<c10::Symbol>& kinds) {
+  const auto is = [&](Node* inner) {
+    return std::find(kinds.begin(), kinds.end(), inner->kind()) != kinds.end();
+  };
   return std::any_of(node->blocks().begin(), node->blocks().end(),
-                     [&](Block* block) { return ContainsKind(block, kinds); });
+                     [&](Block* block) { return AnyNode(block, is); });
 }
 
 absl::Status Interpreter::TryRegion(const NodeRegion& region,
@@ -205,7 +197,7 @@ absl::StatusOr<Interpreter::RegionWays> Interpreter::RunAllWays(
         ways.stable[i] = ways.stable[i] && SameType(stack[i], other[i]);
     }
   }
-  if (region.is_limited) SeeUntakenWays(region);
+  if (region.is_limited && options_.sees_parts) SeeUntakenWays(region);
   if (!ways.others_unseen || aliases_ == nullptr) return ways;
   for (size_t i = 0; i < output_count; ++i) {
     for (size_t j = 0; j < region.free.size(); ++j) {

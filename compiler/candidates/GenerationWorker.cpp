@@ -20,6 +20,7 @@
 #include "compiler/candidates/GenerationProcesses.h"
 #include "compiler/candidates/ImplementationProto.h"
 #include "compiler/candidates/KernelCompiler.h"
+#include "compiler/candidates/LimitMemory.h"
 #include "compiler/candidates/Messages.h"
 #include "compiler/codegen/gpu/target/Nvrtc.h"
 #include "llvm/Support/ErrorHandling.h"
@@ -45,15 +46,7 @@ void setLimits(const WorkerLimits &limits) {
   timer.it_value.tv_sec = static_cast<time_t>(whole);
   setitimer(ITIMER_PROF, &timer, nullptr);
   alarm(static_cast<unsigned>(std::ceil(kWaitFactor * limits.seconds())));
-  // Sanitizers reserve more address space than any limit.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) &&         \
-    !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
-  rlimit memory = {};
-  getrlimit(RLIMIT_DATA, &memory);
-  memory.rlim_cur = limits.bytes() > 0 ? static_cast<rlim_t>(limits.bytes())
-                                       : memory.rlim_max;
-  setrlimit(RLIMIT_DATA, &memory);
-#endif
+  limitMemory(limits.bytes());
 }
 
 [[noreturn]] void endOutOfMemory() { _exit(kOutOfMemory); }

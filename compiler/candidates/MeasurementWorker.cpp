@@ -12,6 +12,7 @@
 #include "compiler/candidates/Kernel.h"
 #include "compiler/candidates/KernelCompiler.h"
 #include "compiler/candidates/LaunchModel.h"
+#include "compiler/candidates/LimitMemory.h"
 #include "compiler/dialect/ElementTypes.h"
 #include "compiler/dialect/KernelAttributes.h"
 #include "compiler/measure/KernelJudge.h"
@@ -87,11 +88,8 @@ void Subject::addConstant(RankedTensorType type) {
 
 absl::Status Subject::load(const WorkerKernel &request) {
   description = request;
-  if (request.memory_limit() > 0) {
-    const rlimit limit{static_cast<rlim_t>(request.memory_limit()),
-                       static_cast<rlim_t>(request.memory_limit())};
-    setrlimit(RLIMIT_DATA, &limit);
-  }
+  if (request.memory_limit() > 0)
+    limitMemory(request.memory_limit());
   if (request.threads() > 0)
     threads.emplace(request.threads());
   DialectRegistry dialects;

@@ -22,12 +22,15 @@ absl::Status BuildBinary(OpImporter& call) {
   return call.SetResult(call.Binary<Op>(lhs, operands.Tensor(1, dtype)));
 }
 
-// As BuildBinary, for divisions of integers too.
-template <typename Op>
+// As BuildBinary, for divisions of integers too. Of 16 bits ATen divides by a
+// number as it is, and takes remainders of what it is rounded to.
+template <typename Op, bool kRoundsNumbers>
 absl::Status BuildQuotient(OpImporter& call) {
   AITUNE_ASSIGN_OR_RETURN(PointwiseOperands operands,
                           PointwiseOperands::Read(call, {"self", "other"}));
-  const DataType dtype = operands.ComputeType(call.ResultDataType());
+  const DataType dtype = kRoundsNumbers
+                             ? call.ResultDataType()
+                             : operands.ComputeType(call.ResultDataType());
   if (dtype == DataType::kBool) return Reject("not defined on bool");
   Value lhs = operands.Tensor(0, dtype);
   return call.SetResult(
@@ -106,7 +109,9 @@ Value WholePower(OpImporter& call, Value value, int64_t exponent) {
   return result;
 }
 
-Value PowerOfNumber(OpImporter& call, Value value, double exponent) {
+// `rounded` is the exponent as a tensor of value's sizes.
+Value PowerOfNumber(OpImporter& call, Value value, double exponent,
+                    Value rounded) {
   if (exponent == 0) return call.FullLike(1, value);
   if (exponent == 0.5) return call.Unary<ait::SqrtOp>(value);
   if (exponent == -0.5) return call.Unary<ait::RsqrtOp>(value);
@@ -115,13 +120,14 @@ Value PowerOfNumber(OpImporter& call, Value value, double exponent) {
   if (exponent == -1) return call.Unary<ait::ReciprocalOp>(value);
   if (exponent == -2)
     return call.Unary<ait::ReciprocalOp>(call.Multiply(value, value));
-  return call.Binary<ait::PowOp>(value, exponent);
+  return call.Binary<ait::PowOp>(value, rounded);
 }
 
 absl::Status BuildPower(OpImporter& call) {
   AITUNE_ASSIGN_OR_RETURN(PointwiseOperands operands,
                           PointwiseOperands::Read(call, {"self", "exponent"}));
-  const DataType dtype = operands.ComputeType(call.ResultDataType());
+  // ATen rounds a base and an exponent that are numbers to this dtype.
+  const DataType dtype = call.ResultDataType();
   const std::optional<Scalar>& exponent = operands[1].number;
   const bool is_number = exponent && exponent->is_static();
   if (dtype == DataType::kBool)
@@ -139,9 +145,9 @@ absl::Status BuildPower(OpImporter& call) {
                               : WholePower(call, base, exponent->AsInt()));
   }
   if (is_number && (operands[1].tensor == nullptr || !operands[1].has_axes)) {
-    return call.SetResult(
-        PowerOfNumber(call, call.ToComputeType(operands.Tensor(0, dtype)),
-                      exponent->AsDouble()));
+    return call.SetResult(PowerOfNumber(
+        call, call.ToComputeType(operands.Tensor(0, dtype)),
+        exponent->AsDouble(), call.ToComputeType(operands.Tensor(1, dtype))));
   }
   const std::optional<Scalar>& base = operands[0].number;
   Value power = operands.Tensor(1, dtype);
@@ -332,9 +338,9 @@ void RegisterArithmeticOps(Registry& registry) {
   registry.Add({"mul", "multiply"},
                BuildBinaryOrBool<ait::MulOp, ait::BitwiseAndOp>);
   registry.Add({"div", "divide", "true_divide"}, BuildDivide);
-  registry.Add({"floor_divide"}, BuildQuotient<ait::FloorDivideOp>);
-  registry.Add({"remainder"}, BuildQuotient<ait::RemainderOp>);
-  registry.Add({"fmod"}, BuildQuotient<ait::FmodOp>);
+  registry.Add({"floor_divide"}, BuildQuotient<ait::FloorDivideOp, false>);
+  registry.Add({"remainder"}, BuildQuotient<ait::RemainderOp, true>);
+  registry.Add({"fmod"}, BuildQuotient<ait::FmodOp, true>);
   registry.Add({"pow"}, BuildPower);
   registry.Add({"atan2", "arctan2"}, BuildBinary<ait::Atan2Op>);
   registry.Add({"copysign"}, BuildBinary<ait::CopysignOp>);

@@ -88,6 +88,26 @@ TEST(Pointwise, NumbersThatBfloat16WouldRoundAreAppliedInFloat32) {
   EXPECT_THAT(import(0.125), HasSubstr("ait.mul %arg0, %0 : tensor<4xbf16>"));
 }
 
+// ATen's remainders and powers round numbers to the dtype of the elements, its
+// quotients do not: 0.3 is 0.30078125 in bfloat16.
+TEST(Pointwise, NumbersOfRemaindersAndPowersAreRounded) {
+  auto import = [](const char* name, const char* argument) {
+    TraceMaker maker;
+    ValueId x = maker.Input(kBF16, {4});
+    maker.Output(maker.Call(name, {{"self", x}, {argument, 0.3}}, kBF16, {4}));
+    return maker.Import();
+  };
+  for (const char* name : {"aten::remainder.Scalar", "aten::fmod.Scalar"}) {
+    EXPECT_THAT(import(name, "other"), HasSubstr("3.007810e-01 : bf16"));
+    EXPECT_THAT(import(name, "other"), Not(HasSubstr("f32"))) << name;
+  }
+  const std::string power = import("aten::pow.Tensor_Scalar", "exponent");
+  EXPECT_THAT(power, HasSubstr("3.007810e-01 : bf16"));
+  EXPECT_THAT(power, HasSubstr("tensor<4xf32>"));
+  EXPECT_THAT(import("aten::floor_divide.Scalar", "other"),
+              Not(HasSubstr("3.007810e-01")));
+}
+
 TEST(Pointwise, AlphaScalesTheSecondOperand) {
   TraceMaker maker;
   ValueId x = maker.Input(kF32, {4}), y = maker.Input(kF32, {4});

@@ -42,19 +42,6 @@ ValueList Map(const ValueList& values, const Fill& fill) {
   return ValueList(std::move(mapped));
 }
 
-at::ScalarType TorchType(DataType dtype) {
-  switch (dtype) {
-    case DataType::kFloat64:
-      return at::kDouble;
-    case DataType::kFloat16:
-      return at::kHalf;
-    case DataType::kBFloat16:
-      return at::kBFloat16;
-    default:
-      return at::kFloat;
-  }
-}
-
 void ConvertSpec(DataType dtype, InputSpec& spec) {
   if (spec.kind == InputSpec::Kind::kTensor && IsFloatingPoint(spec.dtype)) {
     spec.dtype = dtype;
@@ -184,7 +171,7 @@ absl::Status CheckSampleSizes(absl::Span<const InputSpec> specs,
                        ", is not one of --input ", ToString(*asked[i]), why));
     };
     if (given[i].defined() &&
-        given[i].scalar_type() != TorchType(asked[i]->dtype))
+        given[i].scalar_type() != ToScalarType(asked[i]->dtype))
       return differs("");
     if (!given[i].defined() ||
         given[i].dim() != static_cast<int64_t>(axes.size()))
@@ -253,7 +240,7 @@ absl::StatusOr<ModelInputs> ChooseInputs(const Model& model,
       return status;
     }
     if (choice.dtype) {
-      const at::ScalarType dtype = TorchType(*choice.dtype);
+      const at::ScalarType dtype = ToScalarType(*choice.dtype);
       inputs.samples = Map(*inputs.samples, [&](const at::Tensor& tensor, int) {
         return tensor.is_floating_point() ? tensor.to(dtype) : tensor;
       });

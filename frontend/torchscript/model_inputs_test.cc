@@ -8,6 +8,7 @@
 #include <fstream>
 #include <set>
 
+#include "frontend/values/torch_util.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -124,6 +125,26 @@ TEST(ChooseInputs, SamplesAndSpecificationsMustGoTogether) {
     EXPECT_THAT(error({first, "float32[1,3]"}),
                 HasSubstr("is not one of --input"))
         << first;
+}
+
+// Of every dtype: a language model's samples are integers.
+TEST(ChooseInputs, SamplesAndSpecificationsMayBeOfAnyDtype) {
+  const std::string path = testing::TempDir() + "/typed.pt";
+  for (const at::ScalarType dtype :
+       {at::kBool, at::kByte, at::kChar, at::kShort, at::kInt, at::kLong,
+        at::kHalf, at::kBFloat16, at::kFloat, at::kDouble}) {
+    const at::Tensor sample = at::ones({4, 3}, dtype);
+    const std::vector<char> bytes =
+        torch::jit::pickle_save(std::vector<at::Tensor>{sample, sample});
+    std::ofstream(path, std::ios::binary).write(bytes.data(), bytes.size());
+    const std::string name(Name(*FromScalarType(dtype)));
+    InputChoice choice = Specs({name + "[n=1..8,3]", name + "[n,3]"});
+    choice.samples_file = path;
+    EXPECT_EQ(Error(TwoInputs(), choice), "") << name;
+    choice.specs[1] = name == "int32" ? "int64[n,3]" : "int32[n,3]";
+    EXPECT_THAT(Error(TwoInputs(), choice), HasSubstr("is not one of --input"))
+        << name;
+  }
 }
 
 TEST(ChooseInputs, ConvertsFloatsToTheDtype) {

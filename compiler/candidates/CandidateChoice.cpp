@@ -292,7 +292,7 @@ CandidateChooser::measureTogether(MutableArrayRef<Kernel *> group) {
     for (auto [i, candidate] : llvm::enumerate(contest.kernel->candidates))
       if (candidate.leastMicroseconds <= 0)
         work.emplace_back(&contest, i);
-  Preparation ahead(rules.threadsAhead);
+  Preparation ahead(rules.judgementThreads, rules.loadThreads);
   for (Contest &contest : contests)
     ahead.prepareJudgement(*contest.race);
   load(work);
@@ -312,7 +312,9 @@ CandidateChooser::measureTogether(MutableArrayRef<Kernel *> group) {
         contest.race->drop(i);
     report("choosing candidates", ++done, kernels.size());
   }
-  ahead.awaitAll();
+  ahead.awaitLoads([this](size_t count, size_t all) {
+    report("preparing late candidates", count, all);
+  });
   if (absl::Status raced = raceLateCandidates(contests); !raced.ok())
     return raced;
   for (Contest &contest : contests)

@@ -113,10 +113,10 @@ struct RaceRules {
   /// threads that load them.
   size_t kernels = 1;
   int threads = 1;
-  /// The number of threads on which what the next kernels need is prepared
-  /// while the candidates of one are measured: 0 where that would disturb the
-  /// measurement.
-  int threadsAhead = 0;
+  /// The numbers of threads on which what judges the next kernels, and what
+  /// loading their late candidates needs, is prepared while the candidates of
+  /// one are measured: 0 where that would disturb the measurement.
+  int judgementThreads = 0, loadThreads = 0;
   /// The seconds to spend on measuring the candidates of one kernel.
   double seconds = 0;
   /// Whether a later candidate is taken only if it is clearly faster than an

@@ -1,5 +1,6 @@
 #include "compiler/candidates/ConvolutionPlanner.h"
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -10,9 +11,11 @@
 namespace aitune {
 namespace {
 
-/// The most processes that make plans at a time. Each has a context of the GPU,
-/// which takes half a gigabyte of its memory on an H200.
-constexpr int kMostAsked = 8;
+/// A process that makes plans has a context of the GPU, which takes half a
+/// gigabyte of its memory on an H200. All together take a quarter of what is
+/// free.
+constexpr int64_t kContextBytes = int64_t{512} << 20;
+constexpr int64_t kPartsOfMemory = 4;
 
 /// Sets `operand` to a value of a plan at these values of its symbols.
 bool describe(const ValueProto &value, absl::Span<const int64_t> symbols,
@@ -42,6 +45,15 @@ cuda::Operand toOperand(const WorkerOperand &message) {
 
 } // namespace
 
+ConvolutionPlanner::ConvolutionPlanner(
+    const cuda::Device &device, std::shared_ptr<GenerationProcesses> processes,
+    const GenerationOptions &options)
+    : device(device), processes(std::move(processes)),
+      options(withoutMemoryLimit(options)),
+      mostAsked(static_cast<int>(std::clamp<int64_t>(
+          device.FreeBytes() / (kPartsOfMemory * kContextBytes), 1,
+          kMostPlanning))) {}
+
 absl::Status ConvolutionPlanner::planStep(const ExecutablePlan &plan,
                                           absl::Span<const int64_t> symbols,
                                           Step &step) {
@@ -60,7 +72,7 @@ absl::Status ConvolutionPlanner::planStep(const ExecutablePlan &plan,
   *planned.mutable_input_sizes() = wanted.inputs(0).sizes();
   {
     std::unique_lock<std::mutex> lock(mutex);
-    answered.wait(lock, [this] { return asked < kMostAsked; });
+    answered.wait(lock, [this] { return asked < mostAsked; });
     ++asked;
   }
   absl::StatusOr<WorkerReply> reply =

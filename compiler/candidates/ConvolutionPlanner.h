@@ -19,6 +19,9 @@
 
 namespace aitune {
 
+/// The most processes that make plans at a time.
+constexpr int kMostPlanning = 16;
+
 /// Thread-safe.
 class ConvolutionPlanner {
 public:
@@ -26,9 +29,7 @@ public:
   /// their time; what CUDA takes of the host's memory is not limited.
   ConvolutionPlanner(const cuda::Device &device,
                      std::shared_ptr<GenerationProcesses> processes,
-                     const GenerationOptions &options)
-      : device(device), processes(std::move(processes)),
-        options(withoutMemoryLimit(options)) {}
+                     const GenerationOptions &options);
 
   /// Sets ConvolutionCall::execution_plans of the steps of `plan` that call
   /// cuDNN, for the largest and the smallest values of the plan's symbols. What
@@ -47,6 +48,7 @@ private:
   const cuda::Device &device;
   const std::shared_ptr<GenerationProcesses> processes;
   const GenerationOptions options;
+  const int mostAsked; ///< processes at a time
   std::mutex mutex;
   std::condition_variable answered;
   int asked = 0; ///< the requests that are under way

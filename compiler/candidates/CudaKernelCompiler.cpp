@@ -1,11 +1,12 @@
 #include "compiler/candidates/CudaKernelCompiler.h"
 
 #include <filesystem>
-#include <map>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/candidates/CubinStore.h"
 #include "compiler/candidates/GenerationProcesses.h"
 #include "compiler/candidates/ImplementationProto.h"
 #include "compiler/codegen/gpu/Generate.h"
@@ -154,6 +155,23 @@ absl::StatusOr<std::string> toCubinApart(const std::string &text,
   return std::move(*reply->mutable_cubin());
 }
 
+/// `implementation` with the code of `entry`, which it calls by its name there.
+absl::StatusOr<KernelImplementation>
+withCode(KernelImplementation implementation, const CubinStore::Entry &entry) {
+  if (!entry.cubin.ok())
+    return absl::Status(entry.cubin.status().code(),
+                        absl::StrCat("candidate '", implementation.description,
+                                     "': ", entry.cubin.status().message()));
+  KernelObject &object = implementation.objects.front();
+  for (ImplementationStep &step : implementation.steps) {
+    CudaKernelLaunch &launch = *step.call.mutable_cuda_kernel();
+    launch.set_symbol(
+        renameSymbol(launch.symbol(), object.symbol, entry.symbol));
+  }
+  object = {entry.symbol, *entry.cubin};
+  return implementation;
+}
+
 } // namespace
 
 CudaTexts generateCudaTexts(const std::string &text, GpuTarget target,
@@ -176,8 +194,8 @@ CudaTexts generateCudaTexts(const std::string &text, GpuTarget target,
 
 std::vector<std::vector<absl::StatusOr<KernelImplementation>>>
 compileCudaKernels(const std::vector<std::string> &texts,
-                   const GpuTarget &target,
-                   const CudaCompilerOptions &options) {
+                   const GpuTarget &target, const CudaCompilerOptions &options,
+                   CubinStore &store) {
   std::mutex progressMutex;
   size_t done = 0;
   auto report = [&](const char *phase, size_t total) {
@@ -196,44 +214,37 @@ compileCudaKernels(const std::vector<std::string> &texts,
     report("generating code", texts.size());
   });
 
-  std::map<std::string, absl::StatusOr<std::string>> cubins; // by CUDA text
-  std::vector<std::pair<const std::string, absl::StatusOr<std::string>> *> work;
-  for (const CudaTexts &outcome : outcomes)
+  std::vector<CubinStore::Entry *> work;
+  std::vector<std::vector<CubinStore::Entry *>> codes(texts.size());
+  for (auto [outcome, code] : llvm::zip_equal(outcomes, codes))
     if (outcome.ok())
-      for (const CudaText &candidate : *outcome)
-        if (auto [it, inserted] = cubins.try_emplace(
-                candidate.text, absl::UnknownError("not compiled"));
-            inserted)
-          work.push_back(&*it);
+      for (const CudaText &candidate : *outcome) {
+        const auto [entry, isNew] = store.find(
+            candidate.text, candidate.implementation.objects.front().symbol);
+        code.push_back(entry);
+        if (isNew)
+          work.push_back(entry);
+      }
   done = 0;
   const size_t calls = options.loadLibraries ? 1 : 0;
   inParallel(calls + work.size(), options.threads, [&](size_t i) {
     if (i < calls)
       return options.loadLibraries();
-    auto &[text, cubin] = *work[i - calls];
-    cubin = toCubinApart(text, target, options, processes.get());
+    CubinStore::Entry &entry = *work[i - calls];
+    entry.cubin = toCubinApart(std::exchange(entry.text, ""), target, options,
+                               processes.get());
     report("compiling kernels", work.size());
   });
 
   std::vector<std::vector<absl::StatusOr<KernelImplementation>>> results;
-  for (CudaTexts &outcome : outcomes) {
+  for (auto [outcome, code] : llvm::zip_equal(outcomes, codes)) {
     auto &result = results.emplace_back();
     if (!outcome.ok()) {
       result.push_back(outcome.status());
       continue;
     }
-    for (CudaText &candidate : *outcome) {
-      const absl::StatusOr<std::string> &cubin = cubins.at(candidate.text);
-      if (!cubin.ok()) {
-        result.push_back(absl::Status(
-            cubin.status().code(),
-            absl::StrCat("candidate '", candidate.implementation.description,
-                         "': ", cubin.status().message())));
-        continue;
-      }
-      candidate.implementation.objects.front().object = *cubin;
-      result.push_back(std::move(candidate.implementation));
-    }
+    for (auto [candidate, entry] : llvm::zip_equal(*outcome, code))
+      result.push_back(withCode(std::move(candidate.implementation), *entry));
   }
   return results;
 }

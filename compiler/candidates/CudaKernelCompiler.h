@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "compiler/Compiler.h"
+#include "compiler/candidates/CubinStore.h"
 #include "compiler/codegen/gpu/target/GpuTarget.h"
 #include "compiler/plan/KernelImplementation.h"
 #include "compiler/schedule/Schedule.h"
@@ -54,12 +55,14 @@ generateCudaTexts(const std::string &text, GpuTarget target,
 /// Code for each of `texts`, in order: modules with one outlined kernel (its
 /// kind in the attribute ait.kind). Best guess first, with the schedule of its
 /// ait.config alone where it has one; errors say why one failed, or all. Never
-/// empty. Equal CUDA texts are compiled once. Code is made in processes of the
-/// worker of options.generation where there are such, and one that dies is an
-/// error of what it worked on.
+/// empty. A text that `store` has is not compiled again, and what is compiled
+/// is added to it. Code is made in processes of the worker of
+/// options.generation where there are such, and one that dies is an error of
+/// what it worked on.
 std::vector<std::vector<absl::StatusOr<KernelImplementation>>>
 compileCudaKernels(const std::vector<std::string> &texts,
-                   const GpuTarget &target, const CudaCompilerOptions &options);
+                   const GpuTarget &target, const CudaCompilerOptions &options,
+                   CubinStore &store);
 
 /// The schedules that the kernel of `text` can be generated with, those of
 /// plug-ins included; an error says why it has none. Thread-safe.

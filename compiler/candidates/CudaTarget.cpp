@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/candidates/CubinStore.h"
 #include "compiler/candidates/CudaKernelCompiler.h"
 #include "compiler/candidates/CudaLibraryRules.h"
 #include "compiler/candidates/CudaRace.h"
@@ -25,10 +26,9 @@ using namespace mlir;
 namespace aitune {
 namespace {
 
-/// The most threads that prepare what the next kernels need. Each may hold a
-/// kernel's operands in memory, and has cuDNN make plans, which no more
-/// processes do at a time (ConvolutionPlanner.cpp).
-constexpr int kMostAhead = 8;
+/// The most threads that compute what the next kernels are judged by: each may
+/// hold a kernel's operands in memory.
+constexpr int kMostJudging = 8;
 
 class CudaTarget : public CompilationTarget {
 public:
@@ -62,7 +62,8 @@ public:
     // kernels are loaded at the same time.
     rules.kernels = ~size_t{0};
     rules.threads = threads();
-    rules.threadsAhead = std::min(threads() - 1, kMostAhead);
+    rules.judgementThreads = std::min(threads() - 1, kMostJudging);
+    rules.loadThreads = std::min(threads() - 1, kMostPlanning);
     rules.mustRun = true;
     rules.choosesBySize = true;
     return rules;
@@ -103,7 +104,7 @@ public:
   /// itself.
   std::vector<GeneratedCode>
   compile(const std::vector<std::string> &texts) const {
-    return compileCudaKernels(texts, target, compilerOptions());
+    return compileCudaKernels(texts, target, compilerOptions(), cubins);
   }
   int threads() const {
     return options.threads > 0 ? options.threads
@@ -128,6 +129,7 @@ private:
   const cuda::Device *gpu = nullptr;
   std::unique_ptr<ConvolutionPlanner> planner;
   GpuTarget target;
+  mutable CubinStore cubins; ///< of all that was compiled
 };
 
 absl::Status CudaTarget::open() {
@@ -296,7 +298,7 @@ CudaTarget::generate(llvm::ArrayRef<CodeJob> jobs,
     for (const LibraryRules *library : libraries)
       library->load();
   };
-  return compileCudaKernels(texts, target, compiler);
+  return compileCudaKernels(texts, target, compiler, cubins);
 }
 
 } // namespace

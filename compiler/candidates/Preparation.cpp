@@ -2,29 +2,35 @@
 
 namespace aitune {
 
-Preparation::Preparation(int threads) {
-  if (threads > 0)
-    pool.emplace(llvm::hardware_concurrency(threads));
+Preparation::Preparation(int judgementThreads, int loadThreads) {
+  if (judgementThreads > 0)
+    judging.emplace(llvm::hardware_concurrency(judgementThreads));
+  if (loadThreads > 0)
+    loading.emplace(llvm::hardware_concurrency(loadThreads));
 }
 
 void Preparation::prepareJudgement(CandidateRace &race) {
-  if (pool)
-    judgements.push_back(pool->async([&race] { race.prepareJudgement(); }));
+  if (judging)
+    judgements.push_back(judging->async([&race] { race.prepareJudgement(); }));
 }
 
 void Preparation::awaitJudgement(size_t number) {
-  if (pool)
+  if (judging)
     judgements[number].wait();
 }
 
 void Preparation::prepareLoad(CandidateRace &race, size_t entry) {
-  if (pool)
-    pool->async([&race, entry] { race.prepareLoad(entry); });
+  if (loading)
+    loads.push_back(
+        loading->async([&race, entry] { race.prepareLoad(entry); }));
 }
 
-void Preparation::awaitAll() {
-  if (pool)
-    pool->wait();
+void Preparation::awaitLoads(
+    llvm::function_ref<void(size_t done, size_t all)> report) {
+  for (size_t i = 0; i < loads.size(); ++i) {
+    loads[i].wait();
+    report(i + 1, loads.size());
+  }
 }
 
 } // namespace aitune

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compiler/candidates/CompilationTarget.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/ThreadPool.h"
 
 namespace aitune {
@@ -17,9 +18,9 @@ namespace aitune {
 /// then. Not thread-safe.
 class Preparation {
 public:
-  /// Without threads (RaceRules::threadsAhead) nothing is prepared: the races
-  /// then do it themselves.
-  explicit Preparation(int threads);
+  /// With as many threads for judgements and for loads. Without threads
+  /// (RaceRules) nothing is prepared: the races then do it themselves.
+  Preparation(int judgementThreads, int loadThreads);
 
   /// Asks for CandidateRace::prepareJudgement of `race`.
   void prepareJudgement(CandidateRace &race);
@@ -27,12 +28,14 @@ public:
   void awaitJudgement(size_t number);
   /// Asks for CandidateRace::prepareLoad of an entry of `race`.
   void prepareLoad(CandidateRace &race, size_t entry);
-  /// Waits for all that was asked for.
-  void awaitAll();
+  /// Waits for all loads that were asked for. `report` is called, from this
+  /// thread, with the number of those that are done and that of all.
+  void awaitLoads(llvm::function_ref<void(size_t done, size_t all)> report);
 
 private:
-  std::vector<std::shared_future<void>> judgements;
-  std::optional<llvm::DefaultThreadPool> pool; ///< none without threads
+  std::vector<std::shared_future<void>> judgements, loads;
+  /// None without threads.
+  std::optional<llvm::DefaultThreadPool> judging, loading;
 };
 
 } // namespace aitune

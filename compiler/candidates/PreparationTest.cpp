@@ -26,7 +26,7 @@ public:
 
 TEST(Preparation, IsThereOnceItWasAwaited) {
   std::vector<CountingRace> races(40);
-  Preparation ahead(3);
+  Preparation ahead(3, 2);
   for (CountingRace &race : races)
     ahead.prepareJudgement(race);
   for (size_t i = 0; i < races.size(); ++i) {
@@ -35,25 +35,30 @@ TEST(Preparation, IsThereOnceItWasAwaited) {
     ahead.prepareLoad(races[i], 1);
     ahead.prepareLoad(races[i], 2);
   }
-  ahead.awaitAll();
+  size_t reports = 0;
+  ahead.awaitLoads([&](size_t done, size_t all) {
+    EXPECT_EQ(done, ++reports);
+    EXPECT_EQ(all, 2 * races.size());
+  });
+  EXPECT_EQ(reports, 2 * races.size());
   for (const CountingRace &race : races)
     EXPECT_EQ(race.loads, 3);
 }
 
 TEST(Preparation, WithoutThreadsIsLeftToTheRaces) {
   CountingRace race;
-  Preparation ahead(0);
+  Preparation ahead(0, 0);
   ahead.prepareJudgement(race);
   ahead.awaitJudgement(0);
   ahead.prepareLoad(race, 1);
-  ahead.awaitAll();
+  ahead.awaitLoads([](size_t, size_t) { ADD_FAILURE(); });
   EXPECT_EQ(race.judgements + race.loads, 0);
 }
 
 TEST(Preparation, EndsAfterWhatWasAskedFor) {
   CountingRace race;
   {
-    Preparation ahead(2);
+    Preparation ahead(0, 2);
     for (int i = 0; i < 20; ++i)
       ahead.prepareLoad(race, 1);
   }

@@ -33,22 +33,28 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
 namespace aitune {
 namespace {
 
-/// The objects of the kernels' implementations, in the kernels' order.
+/// The objects of the kernels' implementations, in the kernels' order, each
+/// once.
 std::vector<KernelObject>
 objectsOf(ArrayRef<Kernel> kernels,
           const llvm::StringMap<KernelImplementation> &implementations) {
   std::vector<KernelObject> objects;
+  llvm::StringSet<> symbols;
   for (const Kernel &kernel : kernels) {
     auto found =
         implementations.find(func::FuncOp(kernel.function).getSymName());
-    if (found != implementations.end())
-      llvm::append_range(objects, found->second.objects);
+    if (found == implementations.end())
+      continue;
+    for (const KernelObject &object : found->second.objects)
+      if (symbols.insert(object.symbol).second)
+        objects.push_back(object);
   }
   return objects;
 }

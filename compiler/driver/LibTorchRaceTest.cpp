@@ -2,6 +2,8 @@
 #include <chrono>
 #include <map>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "compiler/Compiler.h"
 #include "compiler/driver/LibTorchExchange.h"
 #include "compiler/driver/LibTorchRace.h"
@@ -23,20 +25,25 @@ using testing::SizeIs;
 namespace aitune {
 namespace {
 
+// In the models below a product sums DEPTH numbers. What is to be left to
+// LibTorch must be most of a model, or the whole model's time beside other
+// processes does not tell.
+constexpr int kShallow = 8, kDeep = 1024;
+
 /// A product with its bias (calls 0 and 1 of the trace) and a softmax (call 2).
 constexpr char kModel[] = R"(
-func.func @main(%x: tensor<2048x64xf32>) -> tensor<2048x512xf32> {
-  %w = ait.constant 0 : tensor<64x512xf32>
-  %0 = ait.matmul %x, %w : (tensor<2048x64xf32>, tensor<64x512xf32>) -> tensor<2048x512xf32> loc(fused<0 : i64>["matmul"])
+func.func @main(%x: tensor<2048xDEPTHxf32>) -> tensor<2048x512xf32> {
+  %w = ait.constant 0 : tensor<DEPTHx512xf32>
+  %0 = ait.matmul %x, %w : (tensor<2048xDEPTHxf32>, tensor<DEPTHx512xf32>) -> tensor<2048x512xf32> loc(fused<0 : i64>["matmul"])
   %1 = ait.relu %0 : tensor<2048x512xf32> loc(fused<1 : i64>["relu"])
   %2 = ait.softmax %1 {dim = 1 : i64} : tensor<2048x512xf32> -> tensor<2048x512xf32> loc(fused<2 : i64>["softmax"])
   return %2 : tensor<2048x512xf32>
 })";
 
 constexpr char kWithoutSoftmax[] = R"(
-func.func @main(%x: tensor<2048x64xf32>) -> tensor<2048x512xf32> {
-  %w = ait.constant 0 : tensor<64x512xf32>
-  %0 = ait.matmul %x, %w : (tensor<2048x64xf32>, tensor<64x512xf32>) -> tensor<2048x512xf32> loc(fused<0 : i64>["matmul"])
+func.func @main(%x: tensor<2048xDEPTHxf32>) -> tensor<2048x512xf32> {
+  %w = ait.constant 0 : tensor<DEPTHx512xf32>
+  %0 = ait.matmul %x, %w : (tensor<2048xDEPTHxf32>, tensor<DEPTHx512xf32>) -> tensor<2048x512xf32> loc(fused<0 : i64>["matmul"])
   %1 = ait.relu %0 : tensor<2048x512xf32> loc(fused<1 : i64>["relu"])
   %2 = ait.fallback %1 {trace_ops = array<i64: 2>, operators = ["aten::softmax"], reasons = ["faster"], input_values = array<i64: 1>, output_values = array<i64: 2>} : (tensor<2048x512xf32>) -> tensor<2048x512xf32>
   return %2 : tensor<2048x512xf32>
@@ -50,14 +57,14 @@ std::string withList(std::string model) {
                 "-> (tensor<2048x512xf32>, !ait.opaque) {");
   model.replace(
       model.find(result), result.size(),
-      R"(  %3 = ait.fallback %x {trace_ops = array<i64: 3>, operators = ["prim::ListConstruct"], reasons = ["a list"], input_values = array<i64: 0>, output_values = array<i64: 3>} : (tensor<2048x64xf32>) -> !ait.opaque
+      R"(  %3 = ait.fallback %x {trace_ops = array<i64: 3>, operators = ["prim::ListConstruct"], reasons = ["a list"], input_values = array<i64: 0>, output_values = array<i64: 3>} : (tensor<2048xDEPTHxf32>) -> !ait.opaque
   return %2, %3 : tensor<2048x512xf32>, !ait.opaque)");
   return model;
 }
 
 constexpr char kWithoutMatmul[] = R"(
-func.func @main(%x: tensor<2048x64xf32>) -> tensor<2048x512xf32> {
-  %0 = ait.fallback %x {trace_ops = array<i64: 0>, operators = ["aten::matmul"], reasons = ["faster"], input_values = array<i64: 0>, output_values = array<i64: 1>} : (tensor<2048x64xf32>) -> tensor<2048x512xf32>
+func.func @main(%x: tensor<2048xDEPTHxf32>) -> tensor<2048x512xf32> {
+  %0 = ait.fallback %x {trace_ops = array<i64: 0>, operators = ["aten::matmul"], reasons = ["faster"], input_values = array<i64: 0>, output_values = array<i64: 1>} : (tensor<2048xDEPTHxf32>) -> tensor<2048x512xf32>
   %1 = ait.relu %0 : tensor<2048x512xf32> loc(fused<1 : i64>["relu"])
   %2 = ait.softmax %1 {dim = 1 : i64} : tensor<2048x512xf32> -> tensor<2048x512xf32> loc(fused<2 : i64>["softmax"])
   return %2 : tensor<2048x512xf32>
@@ -82,8 +89,9 @@ private:
 };
 
 /// A part that gives 2048 x 512 numbers; it reads as many, or the model's input
-/// if the product (call 0) is in it.
-LibTorchPart makePart(absl::Span<const int64_t> ops, double microseconds) {
+/// of 2048 x `depth` if the product (call 0) is in it.
+LibTorchPart makePart(absl::Span<const int64_t> ops, double microseconds,
+                      int depth) {
   LibTorchPart part;
   part.traceOps.assign(ops.begin(), ops.end());
   TensorTypeProto input, output;
@@ -91,7 +99,7 @@ LibTorchPart makePart(absl::Span<const int64_t> ops, double microseconds) {
     type->set_dtype(static_cast<int>(DataType::kFloat32));
     type->add_sizes()->set_value(2048);
   }
-  input.add_sizes()->set_value(ops.front() == 0 ? 64 : 512);
+  input.add_sizes()->set_value(ops.front() == 0 ? depth : 512);
   output.add_sizes()->set_value(512);
   Step &step = *part.plan.add_steps();
   step.set_name("libtorch");
@@ -116,7 +124,7 @@ class LibTorchRaceTest : public testing::Test {
 protected:
   LibTorchRaceTest() {
     registerCompilerDialects(dialects);
-    weights.assign(64 * 512, 0.01f);
+    weights.assign(kDeep * 512, 0.01f);
   }
 
   /// Compiles the model; LibTorch needs `times[ops]` microseconds for calls of
@@ -125,9 +133,14 @@ protected:
   CompileResult build(std::map<std::vector<int64_t>, double> times,
                       const std::string &again = "",
                       double regionMicroseconds = 1,
-                      const std::string &model = kModel) {
+                      const std::string &model = kModel, int depth = kShallow) {
     MLIRContext context(dialects);
-    auto module = parseSourceString<ModuleOp>(model, &context);
+    auto parse = [&](const std::string &text) {
+      return parseSourceString<ModuleOp>(
+          absl::StrReplaceAll(text, {{"DEPTH", absl::StrCat(depth)}}),
+          &context);
+    };
+    auto module = parse(model);
     EXPECT_TRUE(module);
     CompileOptions options;
     options.libtorch.makePart =
@@ -138,7 +151,7 @@ protected:
       auto found = times.find({ops.begin(), ops.end()});
       if (found == times.end())
         return absl::UnimplementedError("made up to be none");
-      return makePart(ops, found->second);
+      return makePart(ops, found->second, depth);
     };
     options.libtorch.leastSeconds = 60;
     OwningOpRef<ModuleOp> second;
@@ -149,7 +162,7 @@ protected:
         left.push_back(op);
         EXPECT_THAT(reason, HasSubstr("LibTorch is faster: "));
       }
-      second = parseSourceString<ModuleOp>(again, &context);
+      second = parse(again);
       return *second;
     };
     options.libtorch.makeRegions = [&](ModuleOp of) {
@@ -160,7 +173,7 @@ protected:
       return regions;
     };
     const std::vector<ConstantTensor> constants = {
-        {{weights.data(), DataType::kFloat32, {64, 512}}, nullptr, "w"}};
+        {{weights.data(), DataType::kFloat32, {depth, 512}}, nullptr, "w"}};
     absl::StatusOr<CompileResult> result = compile(*module, constants, options);
     EXPECT_TRUE(result.ok()) << result.status();
     return result.ok() ? *std::move(result) : CompileResult();
@@ -231,7 +244,8 @@ TEST_F(LibTorchRaceTest, AModelWithAListAsAResultIsTimed) {
 }
 
 TEST_F(LibTorchRaceTest, LeavesTheCostlyPartAlone) {
-  const CompileResult result = build({{{0}, 1}, {{2}, 1e5}}, kWithoutMatmul);
+  const CompileResult result =
+      build({{{0}, 1}, {{2}, 1e5}}, kWithoutMatmul, 1, kModel, kDeep);
   EXPECT_THAT(left, ElementsAre(0));
   ASSERT_THAT(result.libtorchWins, SizeIs(1));
   EXPECT_THAT(result.libtorchWins[0].traceOps, ElementsAre(0));

@@ -80,6 +80,14 @@ absl::Status Device::Synchronize() const {
   return driver_.Check(driver_.cuCtxSynchronize(), "waiting for the GPU");
 }
 
+int64_t Device::FreeBytes() const {
+  const auto scope = ContextScope::Enter(*this);
+  size_t free = 0, total = 0;
+  if (!scope.ok() || driver_.cuMemGetInfo(&free, &total) != CUDA_SUCCESS)
+    return 0;
+  return static_cast<int64_t>(free);
+}
+
 absl::StatusOr<ContextScope> ContextScope::Enter(const Device& device) {
   const Driver& driver = device.driver();
   CUcontext before = nullptr;

@@ -40,6 +40,10 @@ class Device {
   absl::Status MakeCurrent() const;
   CUcontext context() const { return context_; }
 
+  // The memory, in bytes, that no process has now; 0 if the driver does not
+  // tell.
+  int64_t FreeBytes() const;
+
   // Waits for all work of the GPU. kInternal, with CUDA's own words, if any of
   // this process's ever failed: after a fault the GPU refuses all its calls.
   absl::Status Synchronize() const;

@@ -1,0 +1,49 @@
+// Machine code of a GPU by the CUDA text that it was compiled from, so that
+// equal texts are compiled once. Internal to this folder.
+//
+// A kernel's name is no part of that: at the smaller sizes of a range most of
+// its candidates have the code of the largest under another name
+// (SizeAlternatives.h), and compiling them is most of the time of a build.
+#ifndef AITUNE_COMPILER_CANDIDATES_CUBINSTORE_H
+#define AITUNE_COMPILER_CANDIDATES_CUBINSTORE_H
+
+#include <map>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "llvm/ADT/StringSet.h"
+
+namespace aitune {
+
+/// Not thread-safe; but entries may be filled from different threads.
+class CubinStore {
+public:
+  struct Entry {
+    /// The kernel's name in the code. No other entry has it, so that a model
+    /// may have several candidates of one kernel, for different sizes.
+    std::string symbol;
+    /// With that name; empty once it is compiled.
+    std::string text;
+    /// To be set by who adds the entry; kUnknown before.
+    absl::StatusOr<std::string> cubin = absl::UnknownError("not compiled");
+  };
+
+  /// The entry of `text`, whose kernel is called `symbol`, and whether it is
+  /// new and so to be compiled. It lives as long as the store.
+  std::pair<Entry *, bool> find(const std::string &text,
+                                const std::string &symbol);
+
+private:
+  std::map<std::string, Entry> entries; ///< by the digest of the nameless text
+  llvm::StringSet<> symbols;            ///< those of the entries
+};
+
+/// `name`, which is `symbol` or starts with it, for the kernel called `renamed`
+/// in place of `symbol`.
+std::string renameSymbol(absl::string_view name, absl::string_view symbol,
+                         absl::string_view renamed);
+
+} // namespace aitune
+
+#endif // AITUNE_COMPILER_CANDIDATES_CUBINSTORE_H

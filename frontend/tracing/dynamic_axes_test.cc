@@ -7,6 +7,7 @@
 namespace aitune::frontend {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -46,6 +47,11 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"  return torch.cat([x, x, x[:1]])",
              {"float32[1..8,3]"},
              "float32[(s0 * 2) + 1, 3]"},
+        // What a trace has for `b *= 4` of a size.
+        Case{"  b = torch.tensor(x.size(0))\n  b.mul_(4)\n  b.add_(b).sub_(1)\n"
+             "  return torch.cat([x] * 8).flatten()[:int(b)]",
+             {"float32[1..40]"},
+             "float32[(s0 * 8) + -1]"},
         Case{"  return x[:, ::2]",
              {"float32[2,3..40]"},
              "float32[2, (s0 + 1) floordiv 2]"},
@@ -161,6 +167,28 @@ TEST(DynamicAxesThatCannotStay, SizesAtWhichTheModelRaisesAreLeftOut) {
   const auto raised = TraceSource(source, {"float32[2..8,3]"}, odd);
   ASSERT_FALSE(raised.ok());
   EXPECT_THAT(std::string(raised.status().message()), HasSubstr("aten::view"));
+}
+
+// Whether it raises depends on the memory behind its tensor, which shapes don't
+// tell.
+TEST(DynamicAxesThatCannotStay,
+     AViewBeyondTheMemoryOfSmallerSizesIsOfTheLargest) {
+  const std::string source =
+      "def forward(self, x: Tensor, y: Tensor):\n"
+      "  return x.as_strided([8, 3], [4, 1]) + 1, y * 2";
+  const auto trace =
+      TraceAndCompare(source, {"float32[1..8,4]", "float32[1..5]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_THAT(trace->notes,
+              ElementsAre(AllOf(HasSubstr("axis 0 of input 0 is 8"),
+                                HasSubstr("whether aten::as_strided fails"))));
+  ASSERT_EQ(trace->symbols.size(), 1u);
+  EXPECT_EQ(trace->symbols[0].max, 5);
+  // No size is large enough.
+  const auto raised = TraceSource(source, {"float32[1..7,4]", "float32[1..5]"});
+  ASSERT_FALSE(raised.ok());
+  EXPECT_THAT(std::string(raised.status().message()),
+              HasSubstr("aten::as_strided"));
 }
 
 TEST(DynamicAxesThatCannotStay, AnAnchorOutsideOfTheRangesIsRefused) {

@@ -191,6 +191,8 @@ absl::StatusOr<Interpreter::Results> Interpreter::InvokeInPlace(
     return returned;
   }
 
+  // What the written number of a tensor without axes is, as a formula of sizes.
+  std::optional<SizeExpression> size;
   const bool constant = AllUniform(call.arguments) && !random;
   AITUNE_RETURN_IF_ERROR(SettlePossibleViews(*target->storage));
   AITUNE_RETURN_IF_ERROR(
@@ -201,9 +203,12 @@ absl::StatusOr<Interpreter::Results> Interpreter::InvokeInPlace(
   } else {
     AITUNE_ASSIGN_OR_RETURN(const ProbedRef value,
                             WrittenValue(call, place, random));
+    if (value->type.sizes.empty() && value->type.dtype == target->type.dtype)
+      size = value->size;
     AITUNE_RETURN_IF_ERROR(WriteBack(call, target, value, random));
   }
   ForgetSizes(*target->storage);
+  target->size = size;
   return returned;
 }
 

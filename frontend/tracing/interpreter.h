@@ -423,7 +423,8 @@ class Interpreter {
   // at the anchor.
   absl::Status SettlePartCount(const Invocation& call);
   // For a call that raised `error` at a probe: removes the sizes for which it
-  // raises, if it does not raise at the anchor; otherwise returns `error`.
+  // raises, or, where shapes don't tell these, all but the anchor's. Returns
+  // `error` if it raises at the anchor.
   absl::Status RestrictToWorking(const Invocation& call,
                                  const absl::Status& error);
 

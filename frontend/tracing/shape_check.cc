@@ -406,8 +406,13 @@ absl::Status Interpreter::RestrictToWorking(const Invocation& call,
   } else {
     region_.Restrict(query->symbols, works, {}, reason);
   }
-  absl::Status left = KeepProbes(what);
-  return left.ok() ? error : left;
+  AITUNE_RETURN_IF_ERROR(KeepProbes(what));
+  // The shapes say that it works: it depends on more than these, as as_strided
+  // does on the memory behind a tensor. Whether it works at the anchor is seen
+  // there.
+  for (const int symbol : query->symbols) region_.Fix(symbol, reason);
+  AITUNE_RETURN_IF_ERROR(KeepProbes(what));
+  return error;
 }
 
 }  // namespace aitune::frontend

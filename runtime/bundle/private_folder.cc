@@ -5,10 +5,10 @@
 #include <cerrno>
 #include <cstdlib>
 #include <map>
+#include <mutex>
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 
 namespace aitune {
 namespace {
@@ -32,13 +32,13 @@ class Folders {
   }
 
   void Add(const PrivateFolder* folder) {
-    const absl::MutexLock lock(&mutex_);
+    const std::lock_guard<std::mutex> lock(mutex_);
     made_by_[folder] = getpid();
   }
 
   // Forgets `folder`. Returns whether this process made it.
   bool Take(const PrivateFolder* folder) {
-    const absl::MutexLock lock(&mutex_);
+    const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = made_by_.find(folder);
     const bool ours = found->second == getpid();
     made_by_.erase(found);
@@ -49,14 +49,14 @@ class Folders {
   Folders() {
     std::atexit([] {
       Folders& folders = Get();
-      const absl::MutexLock lock(&folders.mutex_);
+      const std::lock_guard<std::mutex> lock(folders.mutex_);
       for (const auto& [folder, process] : folders.made_by_)
         if (process == getpid()) Remove(folder->path());
     });
   }
 
-  absl::Mutex mutex_;
-  std::map<const PrivateFolder*, pid_t> made_by_ ABSL_GUARDED_BY(mutex_);
+  std::mutex mutex_;
+  std::map<const PrivateFolder*, pid_t> made_by_;
 };
 
 }  // namespace

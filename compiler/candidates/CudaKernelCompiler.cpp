@@ -29,7 +29,8 @@ namespace {
 
 using CudaTexts = absl::StatusOr<std::vector<CudaText>>;
 
-CudaText toText(GeneratedCandidate &&candidate) {
+/// `kernel` is what its symbols start with.
+CudaText toText(GeneratedCandidate &&candidate, StringRef kernel) {
   KernelImplementation implementation;
   implementation.name = "generated";
   implementation.description = std::move(candidate.description);
@@ -43,7 +44,7 @@ CudaText toText(GeneratedCandidate &&candidate) {
   }
   for (RankedTensorType type : candidate.temporaries)
     implementation.temporaries.push_back(toProto(type));
-  implementation.objects.push_back({candidate.steps.back().symbol, ""});
+  implementation.objects.push_back({kernel.str(), ""});
   return {std::move(implementation), std::move(candidate.text)};
 }
 
@@ -187,7 +188,8 @@ CudaTexts generateCudaTexts(const std::string &text, GpuTarget target,
     lowering.dump->write(
         absl::StrCat("2-candidate-", candidates.size(), ".cu"),
         absl::StrCat("// ", candidate.description, "\n", candidate.text));
-    candidates.push_back(toText(std::move(candidate)));
+    candidates.push_back(
+        toText(std::move(candidate), lowering.kernel.getSymName()));
   }
   return candidates;
 }

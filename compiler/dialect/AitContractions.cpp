@@ -32,6 +32,11 @@ Wide countWindows(Wide size, Wide kernel, Wide stride, Wide padding,
   Wide span = size + 2 * padding - dilation * (kernel - 1) - 1;
   return span < 0 ? 0 : span / stride + 1;
 }
+
+int64_t countTaps(ArrayRef<int64_t> filter) {
+  return llvm::product_of(filter.drop_front(2));
+}
+
 /// Whether a matmul may multiply `left` with codes of a quantised weight:
 /// floats, whose products are added up in f32, or codes of activations, whose
 /// products are added up in i32.
@@ -110,19 +115,30 @@ LogicalResult ConvolutionOp::verify() {
   RankedTensorType input = getInput().getType();
   RankedTensorType filter = getFilter().getType();
   RankedTensorType result = getType();
-  if (input.getRank() != 4 || filter.getRank() != 4 || result.getRank() != 4)
-    return emitOpError("needs rank 4, not ")
+  const int64_t rank = input.getRank(), spatial = rank - 2;
+  if ((rank != 4 && rank != 5) || filter.getRank() != rank ||
+      result.getRank() != rank)
+    return emitOpError("needs one rank of 4 or 5, not ")
            << input << ", " << filter << " and " << result;
-  if (failed(verifyPair(*this, "stride", getStride(), 1)) ||
-      failed(verifyPair(*this, "padding", getPadding(), 0)) ||
-      failed(verifyPair(*this, "dilation", getDilation(), 1)) ||
-      failed(verifyPair(*this, "output_padding", getOutputPadding(), 0)))
+  auto check = [&](StringRef name, ArrayRef<int64_t> numbers, int64_t least) {
+    if (static_cast<int64_t>(numbers.size()) == spatial &&
+        llvm::all_of(numbers, [&](int64_t n) { return n >= least; }))
+      return success();
+    return LogicalResult(emitOpError(name)
+                         << " needs " << spatial << " numbers ("
+                         << (spatial == 3 ? "depth, " : "")
+                         << "height, width), each at least " << least);
+  };
+  if (failed(check("stride", getStride(), 1)) ||
+      failed(check("padding", getPadding(), 0)) ||
+      failed(check("dilation", getDilation(), 1)) ||
+      failed(check("output_padding", getOutputPadding(), 0)))
     return failure();
   int64_t groups = getGroups();
   if (groups < 1)
     return emitOpError("groups must be at least 1, not ") << groups;
-  int64_t channel = getChannelsLast() ? 3 : 1;
-  int64_t height = getChannelsLast() ? 1 : 2;
+  int64_t channel = getChannelsLast() ? rank - 1 : 1;
+  int64_t first = getChannelsLast() ? 1 : 2; // spatial axis
   int64_t inFilter = filter.getDimSize(getTransposed() ? 0 : 1);
   int64_t outFilter = filter.getDimSize(getTransposed() ? 1 : 0);
   int64_t in = input.getDimSize(channel), out = result.getDimSize(channel);
@@ -138,9 +154,9 @@ LogicalResult ConvolutionOp::verify() {
   if (!mayBeEqual(getSymbolicSizes(input)[0], getSymbolicSizes(result)[0]))
     return emitOpError("batches of ")
            << input << " and " << result << " differ";
-  for (int64_t i = 0; i < 2; ++i) {
-    int64_t size = input.getDimSize(height + i);
-    int64_t resultSize = result.getDimSize(height + i);
+  for (int64_t i = 0; i < spatial; ++i) {
+    int64_t size = input.getDimSize(first + i);
+    int64_t resultSize = result.getDimSize(first + i);
     if (ShapedType::isDynamic(size) || ShapedType::isDynamic(resultSize))
       continue;
     Wide expected =
@@ -152,7 +168,7 @@ LogicalResult ConvolutionOp::verify() {
                            getPadding()[i], getDilation()[i]);
     if (expected != resultSize)
       return emitOpError("axis ")
-             << height + i << " of " << result << " should have size "
+             << first + i << " of " << result << " should have size "
              << static_cast<int64_t>(expected);
   }
   if (input.getElementType() != filter.getElementType() ||
@@ -172,7 +188,7 @@ OperandRead ConvolutionOp::getOperandRead(OpOperand &) {
 
 ProductSizes ConvolutionOp::getProductSizes() {
   SmallVector<AffineExpr> sizes = getSizes(getResult());
-  const unsigned channel = getChannelsLast() ? 3 : 1;
+  const unsigned channel = getChannelsLast() ? sizes.size() - 1 : 1;
   const AffineExpr channels = sizes[channel];
   sizes.erase(sizes.begin() + channel);
   ArrayRef<int64_t> filter = getFilter().getType().getShape();
@@ -181,7 +197,7 @@ ProductSizes ConvolutionOp::getProductSizes() {
   return {getAffineConstantExpr(groups, getContext()),
           multiply(sizes, getContext()),
           canonicalizeSize(channels.floorDiv(groups)),
-          getAffineConstantExpr(inputs * filter[2] * filter[3], getContext())};
+          getAffineConstantExpr(inputs * countTaps(filter), getContext())};
 }
 
 AffineExpr ConvolutionOp::countFlops() {
@@ -189,7 +205,7 @@ AffineExpr ConvolutionOp::countFlops() {
   // Each element of the input, if transposed, else of the result.
   return countElements(getTransposed() ? Value(getInput())
                                        : Value(getResult())) *
-         (2 * filter[1] * filter[2] * filter[3]);
+         (2 * filter[1] * countTaps(filter));
 }
 
 //===-- Attention --------------------------------------------------------===//

@@ -242,13 +242,13 @@ def Ait_MatmulOp : Ait_Op<"matmul", [Pure, DeclareOpInterfaceMethods<Ait_Contrac
 }
 
 def Ait_ConvolutionOp : Ait_Op<"convolution", [Pure, DeclareOpInterfaceMethods<Ait_Contraction>]> {
-  let summary = "two-dimensional convolution without bias (aten::convolution)";
+  let summary = "convolution of images or volumes without bias (aten::convolution)";
   let description = [{
     The filter is [O, I / groups, KH, KW] ([I, O / groups, KH, KW] when
     transposed), with static sizes. Input and result are [N, C, H, W], or
-    [N, H, W, C] with channels_last, which ait-layout sets. `stride`, `padding`,
-    `dilation` and `output_padding` are ATen's: two numbers each, for height and
-    width, in pixels. Input and filter have one element type, which is the
+    [N, H, W, C] with channels_last, which ait-layout sets. Volumes have a depth
+    before the height, in the filter too. `stride`, `padding`, `dilation` and
+    `output_padding` are ATen's: a number for each of these axes, in pixels. Input and filter have one element type, which is the
     result's; inside kernels the result may be f32.
   }];
   let arguments = (ins Ait_Tensor:$input, Ait_Tensor:$filter,

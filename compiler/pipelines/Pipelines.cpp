@@ -35,8 +35,12 @@ void buildTransformPipeline(OpPassManager &passManager,
   // by any later pattern.
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());
+  // On a CPU alone, whose kernels are for images. Before filters are folded: it
+  // moves some.
+  if (!options.onCuda)
+    functions.addPass(createVolumesToPlanes());
   // Before the layout pass: filters of one and three dimensions are moved
-  // constants still, that only the importer had its hands on.
+  // constants still, that nothing else had its hands on.
   functions.addPass(createFoldFilters(options.pool));
   // Eager on a GPU divides integers by 0 without an error.
   functions.addPass(createRelaxChecks(

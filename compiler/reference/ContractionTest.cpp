@@ -164,6 +164,25 @@ TEST(ConvolutionTest, StridePaddingAndDilation) {
       ElementsAre(20, 42, 4));
 }
 
+TEST(ConvolutionTest, Volumes) {
+  const std::string attributes =
+      "stride = array<i64: 2, 1, 1>, padding = array<i64: 1, 0, 0>, dilation = "
+      "array<i64: 1, 1, 1>, groups = 1 : i64, output_padding = array<i64: 0, "
+      "0, 0>";
+  // Reads depths -1 to 1 and 1 to 3, of columns 0 and 1.
+  EXPECT_THAT(
+      valuesOf(convolve(attributes, "tensor<1x1x4x1x2xf32>",
+                        "tensor<1x1x3x1x2xf32>", "tensor<1x1x2x1x1xf32>"),
+               {{1, 2, 3, 4, 5, 6, 7, 8}, {1, 0, 10, 0, 0, 100}}),
+      ElementsAre(10 + 400, 3 + 50 + 800));
+  EXPECT_THAT(
+      valuesOf(convolve(absl::StrCat(attributes, ", channels_last"),
+                        "tensor<1x4x1x1x2xf32>", "tensor<1x2x3x1x1xf32>",
+                        "tensor<1x2x1x1x1xf32>"),
+               {{1, 2, 3, 4, 5, 6, 7, 8}, {1, 10, 0, 0, 0, 100}}),
+      ElementsAre(10 + 400, 3 + 50 + 800));
+}
+
 TEST(ConvolutionTest, Groups) {
   EXPECT_THAT(
       valuesOf(convolve("stride = array<i64: 1, 1>, padding = array<i64: 0, "

@@ -113,23 +113,20 @@ public:
   ConvolutionNode(const Site &site, ait::ConvolutionOp op)
       : Node(site.format, site.sizes, site.effort), input(*site.operands[0]),
         filter(*site.operands[1]), op(op), groups(op.getGroups()),
-        isTransposed(op.getTransposed()), channel(op.getChannelsLast() ? 3 : 1),
-        height(op.getChannelsLast() ? 1 : 2),
-        unit(operandUnit(input, site.options.tf32Convolution)) {
-    for (int i = 0; i < 2; ++i) {
-      strides[i] = op.getStride()[i];
-      padding[i] = op.getPadding()[i];
-      dilation[i] = op.getDilation()[i];
-    }
-  }
+        isTransposed(op.getTransposed()),
+        channel(op.getChannelsLast() ? sizes.size() - 1 : 1),
+        first(op.getChannelsLast() ? 1 : 2),
+        unit(operandUnit(input, site.options.tf32Convolution)),
+        strides(op.getStride()), padding(op.getPadding()),
+        dilation(op.getDilation()) {}
 
 protected:
   Element compute(const int64_t *index) override;
 
 private:
-  /// The input's row or column that tap `tap` reads for a result's; nothing if
-  /// it reads none.
-  std::optional<int64_t> source(int i, int64_t position, int64_t tap) const {
+  /// The input's position along spatial axis `i` that tap `tap` reads for a
+  /// result's; nothing if it reads none.
+  std::optional<int64_t> source(size_t i, int64_t position, int64_t tap) const {
     int64_t place = position * strides[i] - padding[i] + tap * dilation[i];
     if (isTransposed) {
       place = position + padding[i] - tap * dilation[i];
@@ -137,8 +134,8 @@ private:
         return std::nullopt;
       place /= strides[i];
     }
-    return place >= 0 && place < input.sizes[height + i] ? std::optional(place)
-                                                         : std::nullopt;
+    return place >= 0 && place < input.sizes[first + i] ? std::optional(place)
+                                                        : std::nullopt;
   }
   double transformError(int64_t output);
   double greatestInput();
@@ -147,9 +144,9 @@ private:
   ait::ConvolutionOp op;
   const int64_t groups;
   const bool isTransposed;
-  const int64_t channel, height;
+  const int64_t channel, first; ///< axes: of channels, the first spatial one
   const double unit;
-  int64_t strides[2], padding[2], dilation[2];
+  const SmallVector<int64_t> strides, padding, dilation;
   double greatest = -1;
   std::unordered_map<int64_t, double> filterNorms;
 };
@@ -179,16 +176,17 @@ double ConvolutionNode::greatestInput() {
 /// that the result does not depend on: their errors go with the size of the
 /// whole input, not of the terms.
 double ConvolutionNode::transformError(int64_t output) {
-  const int64_t taps = filter.sizes[2] * filter.sizes[3];
+  const Sizes spatial(filter.sizes.begin() + 2, filter.sizes.end());
+  const int64_t taps = llvm::product_of(spatial);
   if (taps == 1 || !format.isFloat)
     return 0;
   const auto [norm, isNew] = filterNorms.try_emplace(output, 0.0);
   if (isNew) {
-    Sizes place(4, 0),
-        counts{1, filter.sizes[1], filter.sizes[2], filter.sizes[3]};
+    Sizes counts = filter.sizes;
+    counts[0] = isTransposed ? filter.sizes[0] / groups : 1;
     if (isTransposed)
-      counts = {filter.sizes[0] / groups, 1, filter.sizes[2], filter.sizes[3]};
-    Sizes counter(4, 0);
+      counts[1] = 1;
+    Sizes place(counts.size(), 0), counter(counts.size(), 0);
     double squares = 0;
     do {
       place = counter;
@@ -217,24 +215,26 @@ Element ConvolutionNode::compute(const int64_t *index) {
   const int64_t output = index[channel], perGroup = sizes[channel] / groups,
                 group = output / perGroup,
                 inputs = input.sizes[channel] / groups;
-  Sizes from(index, index + 4), tap(4, 0);
+  Sizes from(index, index + sizes.size()), tap(sizes.size(), 0);
   from[channel] = group * inputs;
   tap[0] = isTransposed ? group * inputs : output;
   tap[1] = isTransposed ? output % perGroup : 0;
+  const Sizes taps(filter.sizes.begin() + 2, filter.sizes.end());
+  Sizes counter(taps.size(), 0);
   Sum sum;
-  for (int64_t y = 0; y < filter.sizes[2]; ++y)
-    for (int64_t x = 0; x < filter.sizes[3]; ++x) {
-      const std::optional<int64_t> row = source(0, index[height], y),
-                                   column = source(1, index[height + 1], x);
-      if (!row || !column || effort.isSpent())
-        continue;
-      from[height] = *row;
-      from[height + 1] = *column;
-      tap[2] = y;
-      tap[3] = x;
+  do {
+    bool isInside = !effort.isSpent();
+    for (size_t i = 0; i < taps.size() && isInside; ++i) {
+      const std::optional<int64_t> place =
+          source(i, index[first + i], counter[i]);
+      isInside = place.has_value();
+      from[first + i] = place.value_or(0);
+      tap[2 + i] = counter[i];
+    }
+    if (isInside)
       addDotProduct(input, from.data(), channel, filter, tap.data(),
                     isTransposed ? 0 : 1, inputs, effort, sum);
-    }
+  } while (next(taps, counter.data()));
   const Element total = sum.result(format, unit);
   if (!format.isFloat)
     return total;

@@ -17,9 +17,20 @@ using namespace mlir;
 using namespace mlir::ait;
 
 namespace {
-// Axis i of the target is axis permutation[i] of the source.
-constexpr int64_t kToChannelsLast[] = {0, 2, 3, 1};
-constexpr int64_t kToChannelsFirst[] = {0, 3, 1, 2};
+/// Of images (rank 4) or volumes (rank 5): axis i of the target is axis
+/// permutation[i] of the source.
+ArrayRef<int64_t> permutationToLast(int64_t rank) {
+  static constexpr int64_t kOfImages[] = {0, 2, 3, 1},
+                           kOfVolumes[] = {0, 2, 3, 4, 1};
+  return rank == 4 ? ArrayRef<int64_t>(kOfImages)
+                   : ArrayRef<int64_t>(kOfVolumes);
+}
+ArrayRef<int64_t> permutationToFirst(int64_t rank) {
+  static constexpr int64_t kOfImages[] = {0, 3, 1, 2},
+                           kOfVolumes[] = {0, 4, 1, 2, 3};
+  return rank == 4 ? ArrayRef<int64_t>(kOfImages)
+                   : ArrayRef<int64_t>(kOfVolumes);
+}
 
 /// Operations that keep their layout.
 using KeptSet = llvm::SmallPtrSet<Operation *, 8>;
@@ -39,7 +50,7 @@ RankedTensorType toChannelsLast(Type type) {
   auto tensor = cast<RankedTensorType>(type);
   SmallVector<AffineExpr> sizes = getSymbolicSizes(tensor);
   return getTensorType(
-      llvm::map_to_vector(kToChannelsLast,
+      llvm::map_to_vector(permutationToLast(tensor.getRank()),
                           [&](int64_t axis) { return sizes[axis]; }),
       tensor.getElementType());
 }
@@ -47,13 +58,15 @@ RankedTensorType toChannelsLast(Type type) {
 /// The channels-last value that `value` is the channels-first permute of.
 Value matchChannelsFirst(Value value) {
   auto op = value.getDefiningOp<PermuteOp>();
-  return op && op.getPermutation() == ArrayRef<int64_t>(kToChannelsFirst)
+  const int64_t rank = op ? op.getType().getRank() : 0;
+  return (rank == 4 || rank == 5) &&
+                 op.getPermutation() == permutationToFirst(rank)
              ? op.getInput()
              : Value();
 }
 
-/// `value` (rank 4, channels first) in channels-last order, without a permute
-/// where what makes it can be made in that order.
+/// `value` (rank 4 or 5, channels first) in channels-last order, without a
+/// permute where what makes it can be made in that order.
 Value toChannelsLast(OpBuilder &builder, Location location, Value value) {
   if (Value source = matchChannelsFirst(value))
     return source;
@@ -62,11 +75,12 @@ Value toChannelsLast(OpBuilder &builder, Location location, Value value) {
                           full.getValue());
   if (auto expand = value.getDefiningOp<ExpandOp>()) {
     auto type = cast<RankedTensorType>(expand.getInput().getType());
-    SmallVector<AffineExpr> sizes(4 - type.getRank(),
+    const int64_t rank = expand.getType().getRank();
+    SmallVector<AffineExpr> sizes(rank - type.getRank(),
                                   getAffineConstantExpr(1, type.getContext()));
     llvm::append_range(sizes, getSymbolicSizes(type));
     Value source = expand.getInput();
-    if (type.getRank() != 4)
+    if (type.getRank() != rank)
       source = ReshapeOp::create(builder, location,
                                  getTensorType(sizes, type.getElementType()),
                                  source);
@@ -74,7 +88,9 @@ Value toChannelsLast(OpBuilder &builder, Location location, Value value) {
     return ExpandOp::create(builder, location, toChannelsLast(expand.getType()),
                             source);
   }
-  return permute(builder, location, value, kToChannelsLast);
+  return permute(
+      builder, location, value,
+      permutationToLast(cast<RankedTensorType>(value.getType()).getRank()));
 }
 
 /// A copy of `op` on channels-last operands, followed by the permute back.
@@ -86,18 +102,23 @@ void replaceInChannelsLast(PatternRewriter &rewriter, Operation *op,
   state.addTypes(toChannelsLast(op->getResult(0).getType()));
   state.addAttributes(attributes);
   Operation *copy = rewriter.create(state);
-  rewriter.replaceOp(op, permute(rewriter, op->getLoc(), copy->getResult(0),
-                                 kToChannelsFirst));
+  Value result = copy->getResult(0);
+  rewriter.replaceOp(
+      op, permute(rewriter, op->getLoc(), result,
+                  permutationToFirst(
+                      cast<RankedTensorType>(result.getType()).getRank())));
 }
 
 SmallVector<int64_t> permuteNumbers(ArrayRef<int64_t> numbers) {
-  return llvm::map_to_vector(kToChannelsLast,
+  return llvm::map_to_vector(permutationToLast(numbers.size()),
                              [&](int64_t axis) { return numbers[axis]; });
 }
 
-/// Where axis `axis` of a channels-first tensor is in channels-last order.
-int64_t channelsLastAxis(int64_t axis) {
-  return llvm::find(kToChannelsLast, axis) - std::begin(kToChannelsLast);
+/// Where axis `axis` of a channels-first tensor of this rank is in
+/// channels-last order.
+int64_t channelsLastAxis(int64_t axis, int64_t rank) {
+  ArrayRef<int64_t> permutation = permutationToLast(rank);
+  return llvm::find(permutation, axis) - permutation.begin();
 }
 
 /// Convolutions, pools and upsamples: the operations that choose the layout.
@@ -171,7 +192,7 @@ template <typename Op> struct WindowToChannelsLast : OpRewritePattern<Op> {
   const KeptSet &kept;
 };
 
-/// Pointwise operations, reductions and data movement of rank 4 with an operand
+/// Pointwise operations, reductions and data movement with an operand
 /// that was just brought to channels-first order: the order moves below them.
 struct SinkChannelsFirst : RewritePattern {
   explicit SinkChannelsFirst(MLIRContext *context)
@@ -203,8 +224,8 @@ private:
       attributes.set(name, builder.getDenseI64ArrayAttr(numbers));
     };
     if (auto concat = dyn_cast<ConcatOp>(op)) {
-      attributes.set(
-          "dim", builder.getI64IntegerAttr(channelsLastAxis(concat.getDim())));
+      attributes.set("dim", builder.getI64IntegerAttr(channelsLastAxis(
+                                concat.getDim(), concat.getType().getRank())));
     } else if (auto pad = dyn_cast<PadOp>(op)) {
       set("low", permuteNumbers(pad.getLow()));
       set("high", permuteNumbers(pad.getHigh()));
@@ -213,8 +234,12 @@ private:
       set("steps", permuteNumbers(slice.getSteps()));
     } else if (isReduction(op)) {
       auto dims = op->getAttrOfType<DenseI64ArrayAttr>("dims");
+      const int64_t rank =
+          cast<RankedTensorType>(op->getOperand(0).getType()).getRank();
       SmallVector<int64_t> permuted =
-          llvm::map_to_vector(dims.asArrayRef(), channelsLastAxis);
+          llvm::map_to_vector(dims.asArrayRef(), [&](int64_t axis) {
+            return channelsLastAxis(axis, rank);
+          });
       llvm::sort(permuted);
       set("dims", permuted);
     }

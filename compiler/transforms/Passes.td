@@ -71,6 +71,17 @@ def MergeMatmuls : Pass<"ait-merge-matmuls", "mlir::func::FuncOp"> {
   let dependentDialects = ["mlir::ait::AitDialect"];
 }
 
+def VolumesToPlanes : Pass<"ait-volumes-to-planes", "mlir::func::FuncOp"> {
+  let summary = "turns convolutions of volumes into convolutions of images";
+  let description = [{
+    One whose filter has height and width 1 is an image's, of rows along the
+    depth, without a copy. For others, positions along depth become a part of
+    the batch, and the channels under all taps along depth become the channels
+    of one pixel.
+  }];
+  let dependentDialects = ["mlir::ait::AitDialect"];
+}
+
 def PatchesToMatmul : Pass<"ait-patches-to-matmul", "mlir::func::FuncOp"> {
   let summary = "turns convolutions of patches that do not overlap into matmuls";
   let description = [{

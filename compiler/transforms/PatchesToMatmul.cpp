@@ -29,8 +29,7 @@ struct PatchesToMatmulPattern : OpRewritePattern<ConvolutionOp> {
                                 PatternRewriter &rewriter) const override {
     RankedTensorType inputType = op.getInput().getType(),
                      filterType = op.getFilter().getType();
-    if (inputType.getRank() != 4 || op.getTransposed() ||
-        op.getChannelsLast() || op.getGroups() != 1 ||
+    if (op.getTransposed() || op.getChannelsLast() || op.getGroups() != 1 ||
         !filterType.hasStaticShape())
       return failure();
     auto isAll = [](ArrayRef<int64_t> values, int64_t wanted) {
@@ -41,13 +40,24 @@ struct PatchesToMatmulPattern : OpRewritePattern<ConvolutionOp> {
     if (!isAll(op.getPadding(), 0) || !isAll(op.getDilation(), 1) ||
         ArrayRef<int64_t>(op.getStride()) != filter.drop_front(2))
       return failure();
-    const int64_t reduced = filter[1] * filter[2] * filter[3];
+    const int64_t reduced = llvm::product_of(filter.drop_front());
     if (filter[1] % kChunk == 0 || reduced % kChunk != 0)
       return failure();
-    for (int axis : {2, 3})
+    const int64_t rank = inputType.getRank();
+    // Of the input with each spatial axis as patches and taps, and the order in
+    // which the taps are together behind the channels.
+    SmallVector<int64_t> split{filter[1]}, patches, joined{0};
+    for (int64_t axis = 2; axis < rank; ++axis) {
       if (inputType.isDynamicDim(axis) || input[axis] % filter[axis] != 0)
         return failure();
-    const int64_t rows = input[2] / filter[2], columns = input[3] / filter[3];
+      patches.push_back(input[axis] / filter[axis]);
+      split.append({patches.back(), filter[axis]});
+      joined.push_back(2 * axis - 2);
+    }
+    joined.push_back(1);
+    for (int64_t axis = 2; axis < rank; ++axis)
+      joined.push_back(2 * axis - 1);
+    const int64_t rows = llvm::product_of(patches);
     SmallVector<AffineExpr> sizes = getSymbolicSizes(inputType);
     auto typeOf = [&](ArrayRef<int64_t> after) {
       SmallVector<AffineExpr> all = {sizes[0]};
@@ -56,28 +66,28 @@ struct PatchesToMatmulPattern : OpRewritePattern<ConvolutionOp> {
       return getTensorType(all, inputType.getElementType());
     };
     Location location = op.getLoc();
-    Value patches = ReshapeOp::create(
-        rewriter, location,
-        typeOf({filter[1], rows, filter[2], columns, filter[3]}),
-        op.getInput());
-    patches = PermuteOp::create(
-        rewriter, location,
-        typeOf({rows, columns, filter[1], filter[2], filter[3]}), patches,
-        ArrayRef<int64_t>{0, 2, 4, 1, 3, 5});
-    patches = ReshapeOp::create(rewriter, location,
-                                typeOf({rows * columns, reduced}), patches);
+    SmallVector<int64_t> together = patches;
+    llvm::append_range(together, filter.drop_front());
+    Value left =
+        ReshapeOp::create(rewriter, location, typeOf(split), op.getInput());
+    left =
+        PermuteOp::create(rewriter, location, typeOf(together), left, joined);
+    left = ReshapeOp::create(rewriter, location, typeOf({rows, reduced}), left);
     Value weight =
         ReshapeOp::create(rewriter, location,
                           RankedTensorType::get({filter[0], reduced},
                                                 filterType.getElementType()),
                           op.getFilter());
-    Value result = MatmulOp::create(rewriter, location,
-                                    typeOf({rows * columns, filter[0]}),
-                                    patches, weight, false, true);
-    result = ReshapeOp::create(rewriter, location,
-                               typeOf({rows, columns, filter[0]}), result);
+    Value result =
+        MatmulOp::create(rewriter, location, typeOf({rows, filter[0]}), left,
+                         weight, false, true);
+    SmallVector<int64_t> last = patches, channelsFirst{0, rank - 1};
+    last.push_back(filter[0]);
+    for (int64_t axis = 1; axis < rank - 1; ++axis)
+      channelsFirst.push_back(axis);
+    result = ReshapeOp::create(rewriter, location, typeOf(last), result);
     rewriter.replaceOpWithNewOp<PermuteOp>(op, op.getType(), result,
-                                           ArrayRef<int64_t>{0, 3, 1, 2});
+                                           channelsFirst);
     return success();
   }
 };

@@ -18,6 +18,20 @@ func.func @patches(%x: tensor<?x3x8x12xf16, #image>) -> tensor<?x5x2x3xf16, #res
   return %0 : tensor<?x5x2x3xf16, #result>
 }
 
+// Of volumes.
+// CHECK-LABEL: @tubelets
+// CHECK: %[[R:.*]] = ait.reshape %arg0 : {{.*}} -> tensor<1x3x3x2x2x4x3x4xf16>
+// CHECK: %[[P:.*]] = ait.permute %[[R]] {permutation = array<i64: 0, 2, 4, 6, 1, 3, 5, 7>} : {{.*}} -> tensor<1x3x2x3x3x2x4x4xf16>
+// CHECK: %[[A:.*]] = ait.reshape %[[P]] : {{.*}} -> tensor<1x18x96xf16>
+// CHECK: %[[M:.*]] = ait.matmul %[[A]], %{{.*}} {transpose_rhs} : {{.*}} -> tensor<1x18x5xf16>
+// CHECK: %[[B:.*]] = ait.reshape %[[M]] : {{.*}} -> tensor<1x3x2x3x5xf16>
+// CHECK: ait.permute %[[B]] {permutation = array<i64: 0, 4, 1, 2, 3>} : {{.*}} -> tensor<1x5x3x2x3xf16>
+func.func @tubelets(%x: tensor<1x3x6x8x12xf16>) -> tensor<1x5x3x2x3xf16> {
+  %w = ait.constant 0 : tensor<5x3x2x4x4xf16>
+  %0 = ait.convolution %x, %w {stride = array<i64: 2, 4, 4>, padding = array<i64: 0, 0, 0>, dilation = array<i64: 1, 1, 1>, groups = 1 : i64, output_padding = array<i64: 0, 0, 0>} : (tensor<1x3x6x8x12xf16>, tensor<5x3x2x4x4xf16>) -> tensor<1x5x3x2x3xf16>
+  return %0 : tensor<1x5x3x2x3xf16>
+}
+
 // Patches that overlap, that leave a rest, and channels that kernels read well.
 // CHECK-LABEL: @others
 // CHECK-COUNT-3: ait.convolution

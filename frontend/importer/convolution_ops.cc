@@ -1,7 +1,5 @@
-// Convolutions of one, two and three dimensions; the dialect has the
-// two-dimensional one.
-#include <algorithm>
-
+// Convolutions of one, two and three dimensions; the dialect has those of two
+// and three.
 #include "absl/strings/str_cat.h"
 #include "frontend/importer/registry.h"
 
@@ -23,7 +21,7 @@ struct Convolution {
   Sizes result_spatial;
 };
 
-Value Convolve2d(OpImporter& call, const Convolution& convolution) {
+Value Convolve(OpImporter& call, const Convolution& convolution) {
   const Sizes filter = call.SizesOf(convolution.filter);
   Sizes sizes = {
       call.SizesOf(convolution.input)[0],
@@ -47,93 +45,7 @@ Value Convolve1d(OpImporter& call, Convolution convolution) {
     numbers->insert(numbers->begin(), 0);
   convolution.result_spatial.insert(convolution.result_spatial.begin(),
                                     call.Constant(1));
-  return call.Squeeze(Convolve2d(call, convolution), {2});
-}
-
-// Whether a 3d convolution combines positions along depth alone: height and
-// width are read where they are written.
-bool IsAlongDepth(OpImporter& call, const Convolution& convolution) {
-  const Sizes filter = call.SizesOf(convolution.filter);
-  for (int axis : {1, 2}) {
-    if (call.StaticSize(filter[2 + axis]) != 1 ||
-        convolution.stride[axis] != 1 || convolution.padding[axis] != 0) {
-      return false;
-    }
-  }
-  return true;
-}
-
-// One 2d convolution whose rows are positions along depth and whose columns are
-// the pixels of a plane.
-Value ConvolveAlongDepth(OpImporter& call, const Convolution& convolution) {
-  Convolution rows = convolution;
-  rows.input = call.Flatten(convolution.input, 3, 4);
-  rows.filter = call.Flatten(convolution.filter, 3, 4);
-  rows.stride = {convolution.stride[0], 1};
-  rows.padding = {convolution.padding[0], 0};
-  rows.dilation = {convolution.dilation[0], 1};
-  rows.output_padding = {0, 0};
-  rows.result_spatial = {convolution.result_spatial[0],
-                         call.SizesOf(rows.input)[3]};
-  Value result = Convolve2d(call, rows);
-  Sizes sizes = call.SizesOf(result);
-  sizes.pop_back();
-  sizes.append(convolution.result_spatial.begin() + 1,
-               convolution.result_spatial.end());
-  return call.Reshape(result, sizes);
-}
-
-// Makes a 3d convolution of 2d convolutions. A filter of height and width 1 is
-// one of them, without a copy. For others, positions along depth become a part
-// of the batch, and the channels under all taps along depth become the channels
-// of one pixel. With groups, whose channels must stay together, there is one 2d
-// convolution for each tap along depth, and their results are added.
-absl::StatusOr<Value> Convolve3d(OpImporter& call, Convolution convolution) {
-  if (convolution.transposed)
-    return Reject(
-        "transposed convolutions of three dimensions are not supported");
-  const std::optional<int64_t> taps =
-      call.StaticSize(call.SizesOf(convolution.filter)[2]);
-  if (!taps || *taps < 1) return Reject("a filter of static sizes is expected");
-  if (IsAlongDepth(call, convolution))
-    return ConvolveAlongDepth(call, convolution);
-  const AffineExpr depth = convolution.result_spatial[0];
-  const int64_t stride = convolution.stride[0],
-                dilation = convolution.dilation[0],
-                padding = convolution.padding[0];
-  Value input = call.Pad(convolution.input, {0, 0, padding, 0, 0},
-                         {0, 0, padding, 0, 0}, 0);
-  Convolution plane = convolution;
-  for (auto* numbers : {&plane.stride, &plane.dilation, &plane.padding,
-                        &plane.output_padding}) {
-    numbers->erase(numbers->begin());
-  }
-  plane.result_spatial.erase(plane.result_spatial.begin());
-  SmallVector<Value> planes;
-  for (int64_t tap = 0; tap < *taps; ++tap) {
-    Value taken =
-        call.Slice(input, 2, call.Constant(tap * dilation), depth, stride);
-    planes.push_back(call.Flatten(call.Transpose(taken, 1, 2), 0, 1));
-  }
-  Value sum;
-  if (convolution.groups == 1) {
-    plane.input = *taps == 1 ? planes[0] : call.Concat(planes, 1);
-    plane.filter = call.Flatten(call.Transpose(convolution.filter, 1, 2), 1, 2);
-    sum = Convolve2d(call, plane);
-  } else {
-    for (int64_t tap = 0; tap < *taps; ++tap) {
-      plane.input = planes[tap];
-      plane.filter =
-          call.Squeeze(call.Slice(convolution.filter, 2, tap, 1), {2});
-      Value part = Convolve2d(call, plane);
-      sum = sum ? call.Add(sum, part) : part;
-    }
-  }
-  Sizes sizes = call.SizesOf(sum);
-  const AffineExpr batch = call.SizesOf(convolution.input)[0];
-  sizes[0] = depth;
-  sizes.insert(sizes.begin(), batch);
-  return call.Transpose(call.Reshape(sum, sizes), 1, 2);
+  return call.Squeeze(Convolve(call, convolution), {2});
 }
 
 // Reads the paddings "same" and "valid". If "same" needs different padding on
@@ -206,13 +118,15 @@ absl::Status BuildConvolution(OpImporter& call, bool transposed) {
   convolution.result_spatial.assign(result_sizes.end() - spatial,
                                     result_sizes.end());
 
-  Value result;
-  if (spatial == 3) {
-    AITUNE_ASSIGN_OR_RETURN(result, Convolve3d(call, convolution));
-  } else {
-    result = spatial == 2 ? Convolve2d(call, convolution)
-                          : Convolve1d(call, convolution);
+  if (spatial == 3 && convolution.transposed)
+    return Reject(
+        "transposed convolutions of three dimensions are not supported");
+  for (int64_t axis = 0; axis < rank; ++axis) {
+    if (!call.StaticSize(call.SizesOf(convolution.filter)[axis]))
+      return Reject("a filter of static sizes is expected");
   }
+  Value result = spatial == 1 ? Convolve1d(call, convolution)
+                              : Convolve(call, convolution);
   if (bias) {
     Sizes sizes(rank, call.Constant(1));
     sizes[1] = call.Product(call.SizesOf(bias));

@@ -6,6 +6,8 @@
 
 #in = affine_map<()[s0] -> (s0, 28, 28, 64)>
 #out = affine_map<()[s0] -> (s0, 14, 14, 128)>
+#clip = affine_map<()[s0] -> (s0, 8, 28, 30, 64)>
+#clipped = affine_map<()[s0] -> (s0, 4, 28, 15, 128)>
 module attributes {ait.symbols = [{name = "s0", min = 1 : i64, max = 32 : i64, input = 0 : i64, axis = 0 : i64}]} {
 
 // Windows of the image are rows of A; the filter is packed channels-last.
@@ -19,6 +21,30 @@ func.func private @three(%x: tensor<?x28x28x64xf16, #in>, %filter: tensor<128x64
   %2 = ait.add %0, %1 : tensor<?x14x14x128xf16, #out>
   %3 = ait.relu %2 : tensor<?x14x14x128xf16, #out>
   return %3 : tensor<?x14x14x128xf16, #out>
+}
+
+// Windows of volumes have a depth.
+// CHECK-LABEL: === volumes: wgmma
+// CHECK: const VolumeWindows<half, 3, 1, 2> a{in0, {430080, 53760, 1920, 64}, m0, s0 * 1680, {4, 28, 15}, {8, 28, 30}, 64, {2, 1, 2}, {1, 0, 0}, {1, 1, 1}};
+// CHECK-NEXT: const Rows<half> b{in1, 384, n0, 128, 384};
+func.func private @volumes(%x: tensor<?x8x28x30x64xf16, #clip>, %filter: tensor<128x64x3x1x2xf16> {ait.constant}) -> tensor<?x4x28x15x128xf16, #clipped> attributes {ait.kind = #ait.kind<convolution>} {
+  %0 = ait.convolution %x, %filter {channels_last, dilation = array<i64: 1, 1, 1>, groups = 1 : i64, output_padding = array<i64: 0, 0, 0>, padding = array<i64: 1, 0, 0>, stride = array<i64: 2, 1, 2>} : (tensor<?x8x28x30x64xf16, #clip>, tensor<128x64x3x1x2xf16>) -> tensor<?x4x28x15x128xf16, #clipped>
+  return %0 : tensor<?x4x28x15x128xf16, #clipped>
+}
+
+// So is a window of one of their pixels a matmul.
+// CHECK-LABEL: === one_of_volumes: {{(wg)?}}mma
+// CHECK: const Rows<half> a{in0, 64, m0, s0 * 6720, 64};
+func.func private @one_of_volumes(%x: tensor<?x8x28x30x64xf16, #clip>, %filter: tensor<64x64x1x1x1xf16> {ait.constant}) -> tensor<?x8x28x30x64xf16, #clip> attributes {ait.kind = #ait.kind<convolution>} {
+  %0 = ait.convolution %x, %filter {channels_last, dilation = array<i64: 1, 1, 1>, groups = 1 : i64, output_padding = array<i64: 0, 0, 0>, padding = array<i64: 0, 0, 0>, stride = array<i64: 1, 1, 1>} : (tensor<?x8x28x30x64xf16, #clip>, tensor<64x64x1x1x1xf16>) -> tensor<?x8x28x30x64xf16, #clip>
+  return %0 : tensor<?x8x28x30x64xf16, #clip>
+}
+
+// Depthwise ones are loops.
+// CHECK-LABEL: === depthwise_of_volumes: loops
+func.func private @depthwise_of_volumes(%x: tensor<?x8x28x30x64xf16, #clip>, %filter: tensor<64x1x3x3x3xf16> {ait.constant}) -> tensor<?x8x28x30x64xf16, #clip> attributes {ait.kind = #ait.kind<convolution>} {
+  %0 = ait.convolution %x, %filter {channels_last, dilation = array<i64: 1, 1, 1>, groups = 64 : i64, output_padding = array<i64: 0, 0, 0>, padding = array<i64: 1, 1, 1>, stride = array<i64: 1, 1, 1>} : (tensor<?x8x28x30x64xf16, #clip>, tensor<64x1x3x3x3xf16>) -> tensor<?x8x28x30x64xf16, #clip>
+  return %0 : tensor<?x8x28x30x64xf16, #clip>
 }
 
 // A window of one pixel is a matmul.

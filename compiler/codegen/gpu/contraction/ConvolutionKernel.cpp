@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -26,10 +27,13 @@ struct Geometry {
   SmallVector<int64_t> stride, padding, dilation;
   int64_t groups;
   bool channelsLast;
-  unsigned channelAxis, heightAxis; ///< the width follows the height
+  unsigned channelAxis, firstAxis; ///< firstAxis: of the spatial ones
   SmallVector<AffineExpr> inputSizes, outputSizes;
-  int64_t filterHeight, filterWidth, groupChannels, outputs;
+  SmallVector<int64_t> window; ///< the filter's sizes along the spatial axes
+  int64_t groupChannels, outputs;
 
+  unsigned spatial() const { return window.size(); }
+  int64_t taps() const { return llvm::product_of(window); }
   bool isDepthwise() const { return groupChannels == 1 && groups == outputs; }
 };
 
@@ -48,10 +52,8 @@ absl::StatusOr<Geometry> readGeometry(const ContractionParts &parts) {
   geometry.groups = attributes.getAs<IntegerAttr>("groups").getInt();
   geometry.channelsLast = attributes.contains("channels_last");
   unsigned rank = parts.resultType.getRank();
-  if (rank != 4)
-    return absl::UnimplementedError("a convolution that is not of images");
-  geometry.channelAxis = geometry.channelsLast ? 3 : 1;
-  geometry.heightAxis = geometry.channelsLast ? 1 : 2;
+  geometry.channelAxis = geometry.channelsLast ? rank - 1 : 1;
+  geometry.firstAxis = geometry.channelsLast ? 1 : 2;
   geometry.inputSizes = mlir::ait::getSymbolicSizes(parts.operandTypes[0]);
   geometry.outputSizes = mlir::ait::getSymbolicSizes(parts.resultType);
   if (!parts.operandTypes[1].hasStaticShape())
@@ -59,8 +61,7 @@ absl::StatusOr<Geometry> readGeometry(const ContractionParts &parts) {
   ArrayRef<int64_t> filter = parts.operandTypes[1].getShape();
   geometry.outputs = filter[0];
   geometry.groupChannels = filter[1];
-  geometry.filterHeight = filter[2];
-  geometry.filterWidth = filter[3];
+  geometry.window = llvm::to_vector(filter.drop_front(2));
   return geometry;
 }
 
@@ -87,31 +88,38 @@ generateLoops(func::FuncOp kernel, ArrayAttr symbols, const GpuTarget &target) {
   auto number = [&](int64_t value) {
     return getAffineConstantExpr(value, context);
   };
-  for (unsigned i = 0; i < 2; ++i)
-    if (!isa<AffineConstantExpr>(g.inputSizes[g.heightAxis + i]))
+  for (unsigned i = 0; i < g.spatial(); ++i)
+    if (!isa<AffineConstantExpr>(g.inputSizes[g.firstAxis + i]))
       return absl::UnimplementedError(
           "a convolution of an image with a dynamic size");
-  // Loops: the result's axes, then filter row, filter column, channel.
-  AffineExpr out = dim(g.channelAxis), ky = dim(4), kx = dim(5),
-             channel = dim(6);
-  SmallVector<AffineExpr> input = {dim(0), dim(1), dim(2), dim(3)};
-  for (unsigned i = 0; i < 2; ++i)
-    input[g.heightAxis + i] = dim(g.heightAxis + i) * g.stride[i] +
-                              dim(4 + i) * g.dilation[i] - g.padding[i];
+  // Loops: the result's axes, then the filter's spatial axes, then the channel.
+  const unsigned rank = g.spatial() + 2;
+  AffineExpr out = dim(g.channelAxis), channel = dim(rank + g.spatial());
+  SmallVector<AffineExpr> input, taps;
+  for (unsigned i = 0; i < rank; ++i)
+    input.push_back(dim(i));
+  for (unsigned i = 0; i < g.spatial(); ++i) {
+    taps.push_back(dim(rank + i));
+    input[g.firstAxis + i] = dim(g.firstAxis + i) * g.stride[i] +
+                             taps[i] * g.dilation[i] - g.padding[i];
+  }
   int64_t groupOutputs = g.outputs / g.groups;
   input[g.channelAxis] =
       g.groups == 1 ? channel
                     : out.floorDiv(groupOutputs) * g.groupChannels + channel;
-  SmallVector<AffineExpr> filter = {out, channel, ky, kx};
+  SmallVector<AffineExpr> filter = {out, channel};
+  llvm::append_range(filter, taps);
   bool pack = g.isDepthwise() && g.channelsLast && mayPackFilter(*parts);
   unsigned filterNumber = 0;
   if (pack) {
     auto argument = cast<BlockArgument>(parts->operand(1));
     filterNumber = argument.getArgNumber();
+    SmallVector<int64_t> packed = g.window;
+    packed.push_back(g.outputs);
     argument.setType(
-        RankedTensorType::get({g.filterHeight, g.filterWidth, g.outputs},
-                              parts->operandTypes[1].getElementType()));
-    filter = {ky, kx, out};
+        RankedTensorType::get(packed, parts->operandTypes[1].getElementType()));
+    filter = taps;
+    filter.push_back(out);
   }
   if (g.groupChannels == 1 && g.groups > 1)
     input[g.channelAxis] = out.floorDiv(groupOutputs);
@@ -119,22 +127,20 @@ generateLoops(func::FuncOp kernel, ArrayAttr symbols, const GpuTarget &target) {
   Type element = parts->resultType.getElementType();
   if (!isa<FloatType>(element))
     return absl::UnimplementedError("a convolution of integers");
-  func::FuncOp loops = toLoops(
-      *parts,
-      {number(g.filterHeight), number(g.filterWidth), number(g.groupChannels)},
-      [&](OpBuilder &b, Location l) -> Value {
+  SmallVector<AffineExpr> reduced = llvm::map_to_vector(g.window, number);
+  reduced.push_back(number(g.groupChannels));
+  func::FuncOp loops =
+      toLoops(*parts, reduced, [&](OpBuilder &b, Location l) -> Value {
         // Padding is 0 and is not read.
         Value inside;
-        for (unsigned i = 0; i < 2; ++i) {
-          AffineExpr at = input[g.heightAxis + i];
-          int64_t size =
-              cast<AffineConstantExpr>(g.inputSizes[g.heightAxis + i])
-                  .getValue();
+        for (unsigned i = 0; i < g.spatial(); ++i) {
+          AffineExpr at = input[g.firstAxis + i];
+          int64_t size = cast<AffineConstantExpr>(g.inputSizes[g.firstAxis + i])
+                             .getValue();
           int64_t outputSize =
-              getConstant(g.outputSizes[g.heightAxis + i]).value_or(1 << 30);
-          int64_t window = i == 0 ? g.filterHeight : g.filterWidth;
+              getConstant(g.outputSizes[g.firstAxis + i]).value_or(1 << 30);
           int64_t last = (outputSize - 1) * g.stride[i] +
-                         (window - 1) * g.dilation[i] - g.padding[i];
+                         (g.window[i] - 1) * g.dilation[i] - g.padding[i];
           auto require = [&](arith::CmpIPredicate predicate, int64_t bound) {
             Value holds = arith::CmpIOp::create(
                 b, l, predicate, loopIndex(b, l, at),
@@ -187,15 +193,40 @@ std::string declareWindows(const Geometry &g, const TileKernel &tiles,
               offset = text(tiles.a.address.constant);
   if (offset != "0")
     from += " + " + offset;
+  if (g.spatial() == 2)
+    return llvm::formatv(
+        "const Windows<{0}, {1}, {2}> a{{{3}, {4}, {5}, {6}, m0, {7}, {8}, "
+        "{9}, {10}, {11}, {12}, {13}, {14}, {15}, {16}, {17}, {18}};",
+        cudaType(tiles.element), g.window[0], g.window[1], from,
+        text(tiles.a.coefficient(input[0])),
+        text(tiles.a.coefficient(input[1])),
+        text(tiles.a.coefficient(input[2])), text(tiles.rowSize),
+        text(g.outputSizes[1]), text(g.outputSizes[2]), text(g.inputSizes[1]),
+        text(g.inputSizes[2]), g.groupChannels, g.stride[0], g.stride[1],
+        g.padding[0], g.padding[1], g.dilation[0], g.dilation[1]);
+  auto list = [](auto &&texts) { return "{" + llvm::join(texts, ", ") + "}"; };
+  auto sizes = [&](ArrayRef<AffineExpr> exprs) {
+    return list(llvm::map_to_vector(exprs, text));
+  };
+  auto numbers = [&](ArrayRef<int64_t> values) {
+    return list(llvm::map_to_vector(
+        values, [](int64_t value) { return std::to_string(value); }));
+  };
+  auto strides = llvm::map_to_vector(
+      ArrayRef<AffineExpr>(input).take_front(4),
+      [&](AffineExpr axis) { return text(tiles.a.coefficient(axis)); });
   return llvm::formatv(
-      "const Windows<{0}, {1}, {2}> a{{{3}, {4}, {5}, {6}, m0, {7}, {8}, {9}, "
-      "{10}, {11}, {12}, {13}, {14}, {15}, {16}, {17}, {18}};",
-      cudaType(tiles.element), g.filterHeight, g.filterWidth, from,
-      text(tiles.a.coefficient(input[0])), text(tiles.a.coefficient(input[1])),
-      text(tiles.a.coefficient(input[2])), text(tiles.rowSize),
-      text(g.outputSizes[1]), text(g.outputSizes[2]), text(g.inputSizes[1]),
-      text(g.inputSizes[2]), g.groupChannels, g.stride[0], g.stride[1],
-      g.padding[0], g.padding[1], g.dilation[0], g.dilation[1]);
+      "const VolumeWindows<{0}, {1}, {2}, {3}> a{{{4}, {5}, m0, {6}, {7}, {8}, "
+      "{9}, {10}, {11}, {12}};",
+      cudaType(tiles.element), g.window[0], g.window[1], g.window[2], from,
+      list(strides), text(tiles.rowSize),
+      sizes(ArrayRef<AffineExpr>(g.outputSizes).slice(1, 3)),
+      sizes(ArrayRef<AffineExpr>(g.inputSizes).slice(1, 3)), g.groupChannels,
+      numbers(g.stride), numbers(g.padding), numbers(g.dilation));
+}
+
+auto equals(int64_t wanted) {
+  return [wanted](int64_t value) { return value == wanted; };
 }
 
 /// The convolution as a product of tiles, for TileWriter.
@@ -212,15 +243,15 @@ absl::StatusOr<TileKernel> analyzeTiles(ContractionParts &parts,
   };
   TileKernel tiles;
   tiles.rowSize = one;
-  for (unsigned i = 0; i < 4; ++i) {
+  for (unsigned i = 0; i <= g.channelAxis; ++i) {
     tiles.resultDims.push_back(axis(g.outputSizes[i]));
-    if (i < 3 && isa<AffineDimExpr>(tiles.resultDims[i]))
+    if (i < g.channelAxis && isa<AffineDimExpr>(tiles.resultDims[i]))
       tiles.rowDims.push_back(tiles.resultDims[i]);
-    if (i < 3)
+    if (i < g.channelAxis)
       tiles.rowSize = canonical(tiles.rowSize * g.outputSizes[i]);
   }
   tiles.batchSize = one;
-  tiles.columnSize = g.outputSizes[3];
+  tiles.columnSize = g.outputSizes[g.channelAxis];
   SmallVector<AffineExpr> input;
   for (AffineExpr size : g.inputSizes)
     input.push_back(axis(size));
@@ -237,19 +268,20 @@ absl::StatusOr<TileKernel> analyzeTiles(ContractionParts &parts,
   if (!parts.resultType.getElementType().isF32() ||
       parts.operandTypes[1].getElementType() != tiles.element)
     return absl::UnimplementedError("a convolution of these element types");
-  if (g.groupChannels % chunk != 0 || view->coefficient(input[3]) != one)
+  if (g.groupChannels % chunk != 0 ||
+      view->coefficient(input[g.channelAxis]) != one)
     return absl::UnimplementedError(
         "a convolution whose channels are not whole chunks of 16 bytes");
-  for (unsigned i = 0; i < 3; ++i)
+  for (unsigned i = 0; i < g.channelAxis; ++i)
     if (!view->coefficient(input[i]).isMultipleOf(chunk))
       return absl::UnimplementedError("a convolution of unaligned pixels");
   if (!view->address.constant.isMultipleOf(chunk))
     return absl::UnimplementedError("a convolution of unaligned pixels");
 
-  int64_t reduced = g.groupChannels * g.filterHeight * g.filterWidth;
+  int64_t reduced = g.groupChannels * g.taps();
   tiles.reducedSize = getAffineConstantExpr(reduced, context);
   tiles.columnStride = tiles.reducedSize;
-  if (g.filterHeight * g.filterWidth > 1 && !mayPackFilter(parts))
+  if (g.taps() > 1 && !mayPackFilter(parts))
     return absl::UnimplementedError(
         "a convolution whose filter is not a constant");
   auto filter = dyn_cast<BlockArgument>(parts.operand(1));
@@ -259,21 +291,22 @@ absl::StatusOr<TileKernel> analyzeTiles(ContractionParts &parts,
   tiles.b.address.constant = zero;
   tiles.b.elementType = tiles.element;
   tiles.b.isConstant = isThereBefore(filter);
-  if (g.filterHeight * g.filterWidth > 1) {
+  if (g.taps() > 1) {
     tiles.packingOfB.set_kind(PackingProto::CONVOLUTION_PANELS);
     tiles.packingOfB.set_block_n(1);
   }
 
   // Pixels one by one are rows like a matmul's.
-  bool isPlain = g.filterHeight * g.filterWidth == 1 && g.stride[0] == 1 &&
-                 g.stride[1] == 1 && g.padding[0] == 0 && g.padding[1] == 0;
-  AffineExpr inner = view->coefficient(input[2]);
-  for (unsigned i = 2; i-- > 0 && isPlain;)
+  const unsigned last = g.channelAxis - 1;
+  bool isPlain = g.taps() == 1 && llvm::all_of(g.stride, equals(1)) &&
+                 llvm::all_of(g.padding, equals(0));
+  AffineExpr inner = view->coefficient(input[last]), pixels = one;
+  for (unsigned i = last; i-- > 0 && isPlain;) {
+    pixels = canonical(pixels * g.inputSizes[i + 1]);
     if (isa<AffineDimExpr>(input[i]))
-      isPlain = view->coefficient(input[i]) ==
-                canonical(inner * (i == 1 ? g.inputSizes[2]
-                                          : g.inputSizes[1] * g.inputSizes[2]));
-  isPlain &= isa<AffineDimExpr>(input[2]);
+      isPlain = view->coefficient(input[i]) == canonical(inner * pixels);
+  }
+  isPlain &= isa<AffineDimExpr>(input[last]);
   if (isPlain) {
     tiles.rowStride = inner;
     return tiles;

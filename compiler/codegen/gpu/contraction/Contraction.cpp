@@ -139,9 +139,19 @@ Value loopIndex(OpBuilder &builder, Location location, AffineExpr expr) {
   }
   if (isa<AffineDimExpr>(expr))
     return operands.front();
+  const unsigned dimCount = operands.size();
+  unsigned symbolCount = 0;
+  expr.walk([&](AffineExpr part) {
+    if (auto symbol = dyn_cast<AffineSymbolExpr>(part))
+      symbolCount = std::max(symbolCount, symbol.getPosition() + 1);
+  });
+  for (unsigned symbol = 0; symbol < symbolCount; ++symbol)
+    operands.push_back(
+        mlir::ait::SymbolOp::create(atStart, location, atStart.getIndexType(),
+                                    atStart.getI64IntegerAttr(symbol)));
   return affine::AffineApplyOp::create(
       builder, location,
-      AffineMap::get(operands.size(), 0, expr.replaceDims(renumbered)),
+      AffineMap::get(dimCount, symbolCount, expr.replaceDims(renumbered)),
       operands);
 }
 

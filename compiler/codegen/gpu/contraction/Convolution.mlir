@@ -83,6 +83,13 @@ func.func private @few(%x: tensor<1x32x32x3xf16>, %filter: tensor<16x3x3x3xf16> 
   %0 = ait.convolution %x, %filter {channels_last, dilation = array<i64: 1, 1>, groups = 1 : i64, padding = array<i64: 1, 1>, stride = array<i64: 2, 2>} : (tensor<1x32x32x3xf16>, tensor<16x3x3x3xf16>) -> tensor<1x16x16x16xf16>
   return %0 : tensor<1x16x16x16xf16>
 }
+// Three channels of images of any height: rows end where the image does.
+// CHECK-LABEL: === tall: loops
+// CHECK: if ({{.*}} >= 0 && {{.*}} < s0 && {{.*}} >= 0) {
+func.func private @tall(%x: tensor<1x?x32x3xf16, affine_map<()[s0] -> (1, s0, 32, 3)>>, %filter: tensor<16x3x3x3xf16> {ait.constant}) -> tensor<1x?x16x16xf16, affine_map<()[s0] -> (1, (s0 + 1) floordiv 2, 16, 16)>> attributes {ait.kind = #ait.kind<convolution>} {
+  %0 = ait.convolution %x, %filter {channels_last, dilation = array<i64: 1, 1>, groups = 1 : i64, padding = array<i64: 1, 1>, stride = array<i64: 2, 2>} : (tensor<1x?x32x3xf16, affine_map<()[s0] -> (1, s0, 32, 3)>>, tensor<16x3x3x3xf16>) -> tensor<1x?x16x16xf16, affine_map<()[s0] -> (1, (s0 + 1) floordiv 2, 16, 16)>>
+  return %0 : tensor<1x?x16x16xf16, affine_map<()[s0] -> (1, (s0 + 1) floordiv 2, 16, 16)>>
+}
 // CHECK-LABEL: === grouped: loops
 func.func private @grouped(%x: tensor<2x8x16x16xf32>, %filter: tensor<12x4x3x3xf32>) -> tensor<2x12x14x14xf32> attributes {ait.kind = #ait.kind<convolution>} {
   %0 = ait.convolution %x, %filter {dilation = array<i64: 1, 1>, groups = 2 : i64, padding = array<i64: 0, 0>, stride = array<i64: 1, 1>} : (tensor<2x8x16x16xf32>, tensor<12x4x3x3xf32>) -> tensor<2x12x14x14xf32>

@@ -88,10 +88,6 @@ generateLoops(func::FuncOp kernel, ArrayAttr symbols, const GpuTarget &target) {
   auto number = [&](int64_t value) {
     return getAffineConstantExpr(value, context);
   };
-  for (unsigned i = 0; i < g.spatial(); ++i)
-    if (!isa<AffineConstantExpr>(g.inputSizes[g.firstAxis + i]))
-      return absl::UnimplementedError(
-          "a convolution of an image with a dynamic size");
   // Loops: the result's axes, then the filter's spatial axes, then the channel.
   const unsigned rank = g.spatial() + 2;
   AffineExpr out = dim(g.channelAxis), channel = dim(rank + g.spatial());
@@ -135,22 +131,19 @@ generateLoops(func::FuncOp kernel, ArrayAttr symbols, const GpuTarget &target) {
         Value inside;
         for (unsigned i = 0; i < g.spatial(); ++i) {
           AffineExpr at = input[g.firstAxis + i];
-          int64_t size = cast<AffineConstantExpr>(g.inputSizes[g.firstAxis + i])
-                             .getValue();
-          int64_t outputSize =
-              getConstant(g.outputSizes[g.firstAxis + i]).value_or(1 << 30);
-          int64_t last = (outputSize - 1) * g.stride[i] +
-                         (g.window[i] - 1) * g.dilation[i] - g.padding[i];
-          auto require = [&](arith::CmpIPredicate predicate, int64_t bound) {
+          AffineExpr size = g.inputSizes[g.firstAxis + i];
+          AffineExpr last = (g.outputSizes[g.firstAxis + i] - 1) * g.stride[i] +
+                            (g.window[i] - 1) * g.dilation[i] - g.padding[i];
+          std::optional<int64_t> beyond = getConstant(canonical(last - size));
+          auto require = [&](arith::CmpIPredicate predicate, AffineExpr bound) {
             Value holds = arith::CmpIOp::create(
-                b, l, predicate, loopIndex(b, l, at),
-                arith::ConstantIndexOp::create(b, l, bound));
+                b, l, predicate, loopIndex(b, l, at), loopIndex(b, l, bound));
             inside = inside ? Value(arith::AndIOp::create(b, l, inside, holds))
                             : holds;
           };
           if (g.padding[i] > 0)
-            require(arith::CmpIPredicate::sge, 0);
-          if (last >= size)
+            require(arith::CmpIPredicate::sge, number(0));
+          if (beyond.value_or(0) >= 0)
             require(arith::CmpIPredicate::slt, size);
         }
         Value weight = readOperand(b, l, parts->operand(1), filter, element);

@@ -233,6 +233,34 @@ TEST(Pooling, AdaptiveToOneIsAMeanAndToDivisorsAPool) {
   EXPECT_EQ(Count(import({1, 2, 3, 8}), "ait.mean"), 3);
 }
 
+// Planes along depth are a part of the batch, as channels-last order has them;
+// windows of one element are none.
+TEST(Pooling, VolumesArePooledByPlanesThenAlongDepth) {
+  auto import = [](int64_t along_depth, int64_t along_rows, int64_t depth,
+                   int64_t size) {
+    const auto kernel = IntList({along_depth, along_rows, along_rows});
+    TraceMaker maker;
+    ValueId x = maker.Input(kF32, {2, 3, 4, 6, 6});
+    maker.Output(maker.Call("aten::max_pool3d",
+                            {{"self", x},
+                             {"kernel_size", kernel},
+                             {"stride", kernel},
+                             {"padding", IntList({0, 0, 0})},
+                             {"dilation", IntList({1, 1, 1})},
+                             {"ceil_mode", false}},
+                            kF32, {2, 3, depth, size, size}));
+    const std::string text = maker.Import();
+    EXPECT_EQ(maker.Reason(), "");
+    return text;
+  };
+  const std::string both = import(2, 3, 2, 2);
+  EXPECT_EQ(Count(both, "ait.max_pool2d"), 2);
+  EXPECT_THAT(both, HasSubstr("tensor<8x3x6x6xf32> -> tensor<8x3x2x2xf32>"));
+  EXPECT_THAT(both, HasSubstr("tensor<2x3x4x4xf32> -> tensor<2x3x2x4xf32>"));
+  EXPECT_EQ(Count(import(1, 3, 4, 2), "ait.max_pool2d"), 1);
+  EXPECT_EQ(Count(import(2, 1, 2, 6), "ait.max_pool2d"), 1);
+}
+
 TEST(Resize, BilinearKeepsAtensScale) {
   TraceMaker maker;
   ValueId x = maker.Input(kF32, {1, 2, 4, 4});

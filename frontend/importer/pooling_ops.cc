@@ -30,6 +30,12 @@ struct Pool {
 // input [N, C, H, W]; windows over the last two axes.
 Value Pool2d(OpImporter& call, const Pool& pool, Value input,
              ArrayRef<AffineExpr> result_spatial) {
+  const auto all = [](ArrayRef<int64_t> numbers, int64_t wanted) {
+    return llvm::all_of(numbers, [&](int64_t n) { return n == wanted; });
+  };
+  if (all(pool.kernel, 1) && all(pool.stride, 1) && all(pool.padding, 0) &&
+      !pool.divisor)
+    return input;
   Sizes sizes = call.SizesOf(input);
   sizes.truncate(2);
   sizes.append(result_spatial.begin(), result_spatial.end());
@@ -71,13 +77,17 @@ Value PoolSpatial(OpImporter& call, const Pool& pool, Value input,
         Pool2d(call, Along(pool, -1, 0), row, {call.Constant(1), result[0]}),
         {2});
   }
-  // Greatest and mean separate: planes first, then depth.
+  // Greatest and mean separate: planes first, then depth. Planes are a part of
+  // the batch, which channels-last order leaves together.
   const Sizes sizes = call.SizesOf(input);
   const AffineExpr channels = sizes[1], depth = sizes[2];
-  Value planes = Pool2d(call, Along(pool, 1, 2), call.Flatten(input, 1, 2),
+  Value planes = Pool2d(call, Along(pool, 1, 2),
+                        call.Flatten(call.Transpose(input, 1, 2), 0, 1),
                         result.drop_front());
-  Value columns = call.Reshape(
-      planes, {sizes[0], channels, depth, call.Product(result.drop_front())});
+  planes = call.Transpose(
+      call.Reshape(planes, {sizes[0], depth, channels, result[1], result[2]}),
+      1, 2);
+  Value columns = call.Flatten(planes, 3, 4);
   Value pooled = Pool2d(call, Along(pool, 0, -1), columns,
                         {result[0], call.Product(result.drop_front())});
   return call.Reshape(pooled,

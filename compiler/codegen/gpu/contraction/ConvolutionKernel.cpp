@@ -306,6 +306,7 @@ absl::StatusOr<TileKernel> analyzeTiles(ContractionParts &parts,
   }
   tiles.rowStride = zero;
   tiles.sourceA = declareWindows(g, tiles, dims, input);
+  tiles.isOfVolumes = g.spatial() == 3;
   return tiles;
 }
 

@@ -275,6 +275,7 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
                kernel.gatheringOfB != Gathering::None
            ? std::string(preludeText("Gather")) + "\n"
            : "") +
+      (kernel.isOfVolumes ? std::string(preludeText("Volumes")) + "\n" : "") +
       (config.byGroups ? config.groupInstruction(kernel.element) + "\n" +
                              preludeText("Wgmma") + "\n"
                        : "") +

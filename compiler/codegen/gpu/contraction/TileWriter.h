@@ -32,6 +32,7 @@ struct TileKernel {
   /// If it is not empty: the declaration of the source `a` in place of Rows<T>.
   /// Its first row is the variable m0.
   std::string sourceA;
+  bool isOfVolumes = false; ///< whether that are windows of volumes
   /// How the argument of B is packed at load (kind NONE: it is not).
   PackingProto packingOfB;
 };

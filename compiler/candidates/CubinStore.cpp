@@ -10,6 +10,8 @@ namespace {
 
 /// What stands for the name: no character of a CUDA text.
 constexpr char kNameless[] = "\x01";
+/// The hexadecimal digits of a digest in a name: 64 bits.
+constexpr size_t kDigits = 16;
 
 } // namespace
 
@@ -20,12 +22,8 @@ CubinStore::find(const std::string &text, const std::string &symbol) {
   const auto [found, isNew] = entries.try_emplace(digest);
   Entry &entry = found->second;
   if (isNew) {
-    entry.symbol = symbol;
-    for (int number = 2; !symbols.insert(entry.symbol).second; ++number)
-      entry.symbol = absl::StrCat(symbol, "_", number);
-    entry.text = entry.symbol == symbol
-                     ? text
-                     : absl::StrReplaceAll(text, {{symbol, entry.symbol}});
+    entry.symbol = absl::StrCat(symbol, "_", digest.substr(0, kDigits));
+    entry.text = absl::StrReplaceAll(text, {{symbol, entry.symbol}});
   }
   return {&entry, isNew};
 }

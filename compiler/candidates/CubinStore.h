@@ -9,10 +9,10 @@
 
 #include <map>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "llvm/ADT/StringSet.h"
 
 namespace aitune {
 
@@ -20,8 +20,10 @@ namespace aitune {
 class CubinStore {
 public:
   struct Entry {
-    /// The kernel's name in the code. No other entry has it, so that a model
-    /// may have several candidates of one kernel, for different sizes.
+    /// The kernel's name in the code. It has the text's digest in it, so that
+    /// no other code has it: a model may have several candidates of one kernel,
+    /// for different sizes, and kernels of an earlier compilation
+    /// (KnownKernels.h), whose store was another.
     std::string symbol;
     /// With that name; empty once it is compiled.
     std::string text;
@@ -36,7 +38,6 @@ public:
 
 private:
   std::map<std::string, Entry> entries; ///< by the digest of the nameless text
-  llvm::StringSet<> symbols;            ///< those of the entries
 };
 
 /// `name`, which is `symbol` or starts with it, for the kernel called `renamed`

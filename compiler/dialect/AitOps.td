@@ -248,8 +248,9 @@ def Ait_ConvolutionOp : Ait_Op<"convolution", [Pure, DeclareOpInterfaceMethods<A
     transposed), with static sizes. Input and result are [N, C, H, W], or
     [N, H, W, C] with channels_last, which ait-layout sets. Volumes have a depth
     before the height, in the filter too. `stride`, `padding`, `dilation` and
-    `output_padding` are ATen's: a number for each of these axes, in pixels. Input and filter have one element type, which is the
-    result's; inside kernels the result may be f32.
+    `output_padding` are ATen's: a number for each of these axes, in pixels.
+    Input and filter have one element type, which is the result's; inside
+    kernels the result may be f32.
   }];
   let arguments = (ins Ait_Tensor:$input, Ait_Tensor:$filter,
                        DenseI64ArrayAttr:$stride, DenseI64ArrayAttr:$padding,

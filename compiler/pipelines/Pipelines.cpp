@@ -39,8 +39,8 @@ void buildTransformPipeline(OpPassManager &passManager,
   // moves some.
   if (!options.onCuda)
     functions.addPass(createVolumesToPlanes());
-  // Before the layout pass: filters of one and three dimensions are moved
-  // constants still, that nothing else had its hands on.
+  // Before the layout pass: filters of one dimension, and on a CPU of three,
+  // are moved constants still, that nothing else had its hands on.
   functions.addPass(createFoldFilters(options.pool));
   // Eager on a GPU divides integers by 0 without an error.
   functions.addPass(createRelaxChecks(

@@ -1,5 +1,7 @@
 #include "compiler/codegen/linalg/KernelToLinalg.h"
 
+#include <set>
+
 #include "compiler/codegen/linalg/PointwiseToScalar.h"
 #include "compiler/dialect/KernelAttributes.h"
 #include "mlir/IR/Matchers.h"
@@ -69,6 +71,45 @@ Value KernelToLinalg::scalar(Location location, Type elementType,
   return emitConstant(builder, location, getRegisterType(elementType), number);
 }
 
+Value emitIndex(OpBuilder &builder, Location location, AffineExpr expr,
+                llvm::function_ref<Value(OpBuilder &, unsigned)> symbol) {
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return arith::ConstantIndexOp::create(builder, location,
+                                          constant.getValue());
+  // linalg.index stands directly in the generic's body, not in a branch.
+  Block *body = builder.getInsertionBlock();
+  while (isa_and_nonnull<scf::IfOp>(body->getParentOp()))
+    body = body->getParentOp()->getBlock();
+  OpBuilder atStart(builder.getContext());
+  atStart.setInsertionPointToStart(body);
+  // Operands: the dims and symbols that occur, renumbered.
+  std::set<unsigned> dims, symbols;
+  expr.walk([&](AffineExpr part) {
+    if (auto dim = dyn_cast<AffineDimExpr>(part))
+      dims.insert(dim.getPosition());
+    else if (auto number = dyn_cast<AffineSymbolExpr>(part))
+      symbols.insert(number.getPosition());
+  });
+  SmallVector<Value> operands;
+  llvm::DenseMap<AffineExpr, AffineExpr> renumbered;
+  for (auto [number, dim] : llvm::enumerate(dims)) {
+    operands.push_back(linalg::IndexOp::create(atStart, location, dim));
+    renumbered[builder.getAffineDimExpr(dim)] =
+        builder.getAffineDimExpr(number);
+  }
+  for (auto [number, position] : llvm::enumerate(symbols)) {
+    operands.push_back(symbol(atStart, position));
+    renumbered[builder.getAffineSymbolExpr(position)] =
+        builder.getAffineSymbolExpr(number);
+  }
+  if (isa<AffineDimExpr, AffineSymbolExpr>(expr))
+    return operands.front();
+  return affine::AffineApplyOp::create(
+      builder, location,
+      AffineMap::get(dims.size(), symbols.size(), expr.replace(renumbered)),
+      operands);
+}
+
 Value KernelToLinalg::matchFull(Value aitValue, Location location) {
   auto full = aitValue.getDefiningOp<mlir::ait::FullOp>();
   if (!full)
@@ -101,46 +142,9 @@ Value KernelToLinalg::symbol(unsigned number) {
 
 Value KernelToLinalg::indexValue(OpBuilder &b, Location location,
                                  AffineExpr expr) {
-  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
-    return arith::ConstantIndexOp::create(b, location, constant.getValue());
-  // linalg.index stands directly in the generic's body, not in a branch.
-  Block *body = b.getInsertionBlock();
-  while (isa_and_nonnull<scf::IfOp>(body->getParentOp()))
-    body = body->getParentOp()->getBlock();
-  OpBuilder atStart(b.getContext());
-  atStart.setInsertionPointToStart(body);
-  // Operands: the dims and symbols that occur, renumbered.
-  SmallVector<Value> dimOperands, symbolOperands;
-  SmallVector<AffineExpr> dimReplacements, symbolReplacements;
-  for (unsigned i = 0; i < domain.size(); ++i) {
-    bool used = expr.isFunctionOfDim(i);
-    dimReplacements.push_back(used ? b.getAffineDimExpr(dimOperands.size())
-                                   : dim(0));
-    if (used)
-      dimOperands.push_back(linalg::IndexOp::create(atStart, location, i));
-  }
-  unsigned symbolCount = 0;
-  expr.walk([&](AffineExpr part) {
-    if (auto symbolPart = dyn_cast<AffineSymbolExpr>(part))
-      symbolCount = std::max(symbolCount, symbolPart.getPosition() + 1);
+  return emitIndex(b, location, expr, [&](OpBuilder &, unsigned number) {
+    return symbol(number);
   });
-  for (unsigned i = 0; i < symbolCount; ++i) {
-    bool used = expr.isFunctionOfSymbol(i);
-    symbolReplacements.push_back(
-        used ? b.getAffineSymbolExpr(symbolOperands.size()) : dim(0));
-    if (used)
-      symbolOperands.push_back(symbol(i));
-  }
-  if (auto single = dyn_cast<AffineDimExpr>(expr))
-    return dimOperands.front();
-  if (isa<AffineSymbolExpr>(expr))
-    return symbolOperands.front();
-  AffineMap map = AffineMap::get(
-      dimOperands.size(), symbolOperands.size(),
-      expr.replaceDimsAndSymbols(dimReplacements, symbolReplacements));
-  SmallVector<Value> operands(dimOperands);
-  operands.append(symbolOperands);
-  return affine::AffineApplyOp::create(b, location, map, operands);
 }
 
 Value KernelToLinalg::sizeValue(AffineExpr size) {

@@ -18,6 +18,14 @@
 
 namespace aitune {
 
+/// An index expression of the loops around, in the body of a linalg.generic or
+/// a branch there. `symbol` gives the value of a symbol that occurs; its
+/// builder is at the start of the body.
+mlir::Value
+emitIndex(mlir::OpBuilder &builder, mlir::Location location,
+          mlir::AffineExpr expr,
+          llvm::function_ref<mlir::Value(mlir::OpBuilder &, unsigned)> symbol);
+
 class KernelToLinalg {
 public:
   explicit KernelToLinalg(mlir::func::FuncOp function)

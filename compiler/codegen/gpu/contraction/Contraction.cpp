@@ -118,41 +118,12 @@ bool isThereBefore(BlockArgument argument) {
 }
 
 Value loopIndex(OpBuilder &builder, Location location, AffineExpr expr) {
-  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
-    return arith::ConstantIndexOp::create(builder, location,
-                                          constant.getValue());
-  // linalg.index stands directly in the generic's body, not in a branch.
-  Block *body = builder.getInsertionBlock();
-  while (isa_and_nonnull<scf::IfOp>(body->getParentOp()))
-    body = body->getParentOp()->getBlock();
-  OpBuilder atStart(builder.getContext());
-  atStart.setInsertionPointToStart(body);
-  SmallVector<unsigned, 4> used = dimsOf(expr);
-  SmallVector<Value> operands;
-  SmallVector<AffineExpr> renumbered;
-  for (unsigned dim = 0; !used.empty() && dim <= used.back(); ++dim) {
-    bool isUsed = llvm::is_contained(used, dim);
-    renumbered.push_back(builder.getAffineDimExpr(
-        isUsed ? static_cast<unsigned>(operands.size()) : 0));
-    if (isUsed)
-      operands.push_back(linalg::IndexOp::create(atStart, location, dim));
-  }
-  if (isa<AffineDimExpr>(expr))
-    return operands.front();
-  const unsigned dimCount = operands.size();
-  unsigned symbolCount = 0;
-  expr.walk([&](AffineExpr part) {
-    if (auto symbol = dyn_cast<AffineSymbolExpr>(part))
-      symbolCount = std::max(symbolCount, symbol.getPosition() + 1);
-  });
-  for (unsigned symbol = 0; symbol < symbolCount; ++symbol)
-    operands.push_back(
-        mlir::ait::SymbolOp::create(atStart, location, atStart.getIndexType(),
-                                    atStart.getI64IntegerAttr(symbol)));
-  return affine::AffineApplyOp::create(
-      builder, location,
-      AffineMap::get(dimCount, symbolCount, expr.replaceDims(renumbered)),
-      operands);
+  return emitIndex(builder, location, expr,
+                   [&](OpBuilder &atStart, unsigned symbol) -> Value {
+                     return mlir::ait::SymbolOp::create(
+                         atStart, location, atStart.getIndexType(),
+                         atStart.getI64IntegerAttr(symbol));
+                   });
 }
 
 Value readOperand(OpBuilder &builder, Location location, Value operand,

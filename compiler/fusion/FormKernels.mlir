@@ -493,3 +493,15 @@ func.func @widened_sum(%x: tensor<64x128xbf16>, %y: tensor<64x128xbf16>) -> (ten
   %5 = ait.sub %1, %4 : tensor<64x128xf32>
   return %5, %3 : tensor<64x128xf32>, tensor<64x1xf32>
 }
+
+// The mean reduces what the sum left of other axes: its widening is its own, and
+// the sum is in memory as it is.
+// CHECK-LABEL: func @widened_by_reduction
+func.func @widened_by_reduction(%x: tensor<2x16x8xbf16>) -> tensor<1x1x8xf32> {
+  // CHECK: %[[K:.*]] = ait.kernel <loop>(%arg0) : (tensor<2x16x8xbf16>) -> tensor<1x16x8xbf16>
+  // CHECK: ait.kernel <loop>(%[[K]]) : (tensor<1x16x8xbf16>) -> tensor<1x1x8xf32>
+  %0 = ait.sum %x {dims = array<i64: 0>} : tensor<2x16x8xbf16> -> tensor<1x16x8xbf16>
+  %1 = ait.convert %0 : tensor<1x16x8xbf16> -> tensor<1x16x8xf32>
+  %2 = ait.mean %1 {dims = array<i64: 1>} : tensor<1x16x8xf32> -> tensor<1x1x8xf32>
+  return %2 : tensor<1x1x8xf32>
+}

@@ -20,6 +20,8 @@ public:
   /// Each consumer takes its producers, nearest first; a second round lets
   /// groups that only became compatible by then merge.
   void run() {
+    for (KernelGraph::GroupId consumer : graph.getGroups())
+      takeWidening(consumer);
     for (bool changed = true; changed;) {
       changed = false;
       for (KernelGraph::GroupId consumer : graph.getGroups())
@@ -33,6 +35,28 @@ public:
   }
 
 private:
+  /// Merges a conversion to a wider type into the reduction that alone reads
+  /// it, before what makes its operand could take it: if those two can't be one
+  /// kernel, the narrower numbers are in memory between them.
+  void takeWidening(KernelGraph::GroupId consumer) {
+    Operation *reduction = graph[consumer].operations.front();
+    if (!isReduction(reduction))
+      return;
+    auto convert = reduction->getOperand(0).getDefiningOp<ConvertOp>();
+    if (!convert || !convert->hasOneUse() || !isWidening(convert))
+      return;
+    const std::optional<KernelGraph::GroupId> producer =
+        graph.getGroup(convert);
+    if (producer && reasonAgainst(*producer, consumer).empty())
+      graph.merge(consumer, *producer);
+  }
+
+  static bool isWidening(ConvertOp convert) {
+    return getElementTypeOrSelf(convert.getType()).getIntOrFloatBitWidth() >
+           getElementTypeOrSelf(convert.getInput().getType())
+               .getIntOrFloatBitWidth();
+  }
+
   /// Merges the nearest possible producer into `consumer`. With `report`, only
   /// tells why the neighbours stay apart.
   bool mergeOneProducer(KernelGraph::GroupId consumer,
@@ -92,10 +116,7 @@ private:
     auto convert = dyn_cast<ConvertOp>(op);
     const std::optional<KernelGraph::GroupId> group = graph.getGroup(op);
     if (!convert || !group || graph[*group].kind != KernelKind::Loop ||
-        getElementTypeOrSelf(convert.getType()).getIntOrFloatBitWidth() <=
-            getElementTypeOrSelf(convert.getInput().getType())
-                .getIntOrFloatBitWidth() ||
-        graph.isConstantOnly(op))
+        !isWidening(convert) || graph.isConstantOnly(op))
       return false;
     Operation *source = convert.getInput().getDefiningOp();
     if (source && isRecomputed(source))

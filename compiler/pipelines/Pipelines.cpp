@@ -72,6 +72,10 @@ void buildTransformPipeline(OpPassManager &passManager,
   // Reshapes and broadcasts that would part a contraction from its epilogue
   // move below it.
   functions.addPass(createSimplify());
+  // On a GPU alone. After permutes and reshapes sank below reductions: their
+  // axes are then in the order of memory, and as few as can be.
+  if (options.onCuda)
+    functions.addPass(createSplitReductions({kEnoughGroups}));
   // After reshapes sank as far as they go: what stays of them parts kernels.
   functions.addPass(createWidenAtReaders());
   // Permutes that met cancel, and those that moved only axes of size 1 become

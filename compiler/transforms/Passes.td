@@ -29,7 +29,8 @@ def Simplify : Pass<"ait-simplify", "mlir::func::FuncOp"> {
     - Broadcasts sink below pointwise operations, which then compute fewer
       elements.
     - Slices and permutes sink below reshapes, so that contractions can read
-      them in place.
+      them in place, and permutes below reductions, which then write in the
+      order in which they read.
     - The right side of a matmul that is the same for all batches gets rank 2;
       transposed operands are read in rows; attention broadcasts its mask
       itself.
@@ -157,6 +158,22 @@ def ArgExtremaToReductions : Pass<"ait-arg-extrema-to-reductions", "mlir::func::
     results. So the extremum is found first, then the least position at which it
     is. Axes of dynamic size or of less than 64 elements stay with one thread.
   }];
+  let dependentDialects = ["mlir::ait::AitDialect"];
+}
+
+def SplitReductions : Pass<"ait-split-reductions", "mlir::func::FuncOp"> {
+  let summary = "reduces in two steps where the results are too few for a GPU";
+  let description = [{
+    A block of threads computes one result, or some that are neighbours in
+    memory: the mean of an image of few channels would keep one multiprocessor
+    of a hundred busy. Its last axes are reduced first, which gives as many
+    results as the other ones have elements, then the others. Sums and means of
+    f16 and bf16 are in f32 between the two. Axes of unknown size count as 1.
+  }];
+  let options = [
+    Option<"enoughGroups", "enough-groups", "int64_t", "128",
+           "the number of blocks of threads that keeps the device busy">,
+  ];
   let dependentDialects = ["mlir::ait::AitDialect"];
 }
 

@@ -175,19 +175,29 @@ struct Scheduler {
       inner.clear();
   }
 
-  /// Whether what reductions read is contiguous along the reduced axes.
+  /// Of how many elements a read has different addresses.
+  double countElements(const LoopAnalysis::Access &access) {
+    double elements = 1;
+    for (unsigned dim : dimsOf(access.address.toExpr()))
+      elements *= static_cast<double>(estimate(dims.size(dim)));
+    return elements;
+  }
+
+  /// Whether most of what reductions read is contiguous along the reduced axes.
   bool readsAlongReduction() {
     if (domain.empty() || inner.contains(domain.back()))
       return true;
-    int along = 0, across = 0;
+    double along = 0, across = 0;
     for (const LoopAnalysis::Access &access : analysis.accesses) {
       if (!access.inReduction)
         continue;
+      const double elements = countElements(access);
       for (const LoopAnalysis::Reduction *reduction : shared)
-        if (!reduction->reducedDims.empty())
-          along +=
-              access.address.coefficientOf(reduction->reducedDims.back()) == 1;
-      across += access.address.coefficientOf(domain.back()) == 1;
+        if (!reduction->reducedDims.empty() &&
+            access.address.coefficientOf(reduction->reducedDims.back()) == 1)
+          along += elements;
+      if (access.address.coefficientOf(domain.back()) == 1)
+        across += elements;
     }
     return along >= across;
   }

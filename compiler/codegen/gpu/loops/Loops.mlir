@@ -49,6 +49,17 @@ func.func private @centred(%x: tensor<8x1024xf32>, %y: tensor<8x1024xf32>) -> te
   return %3 : tensor<8x1024xf32>
 }
 
+// One factor lies along the reduced axis, but nearly all elements that are read
+// lie across it.
+// CHECK-LABEL: === weighted_sum: columns
+// CHECK: load<4>(in1
+func.func private @weighted_sum(%x: tensor<8x256x1xf16>, %y: tensor<8x256x64xf16>) -> tensor<8x1x64xf16> attributes {ait.kind = #ait.kind<loop>} {
+  %0 = ait.expand %x : tensor<8x256x1xf16> -> tensor<8x256x64xf16>
+  %1 = ait.mul %0, %y : tensor<8x256x64xf16>
+  %2 = ait.sum %1 {dims = array<i64: 1>} : tensor<8x256x64xf16> -> tensor<8x1x64xf16>
+  return %2 : tensor<8x1x64xf16>
+}
+
 // Two results, a dynamic batch, and a bias that is read as packs.
 // CHECK-LABEL: === add_relu: elementwise
 // CHECK: grid_x { kind: MULTIPLY operands { kind: SYMBOL }

@@ -2,6 +2,7 @@
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/Ait.h"
+#include "compiler/transforms/SimplifyPatterns.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -25,13 +26,6 @@ ArrayRef<int64_t> permutationToLast(int64_t rank) {
   return rank == 4 ? ArrayRef<int64_t>(kOfImages)
                    : ArrayRef<int64_t>(kOfVolumes);
 }
-ArrayRef<int64_t> permutationToFirst(int64_t rank) {
-  static constexpr int64_t kOfImages[] = {0, 3, 1, 2},
-                           kOfVolumes[] = {0, 4, 1, 2, 3};
-  return rank == 4 ? ArrayRef<int64_t>(kOfImages)
-                   : ArrayRef<int64_t>(kOfVolumes);
-}
-
 /// Operations that keep their layout.
 using KeptSet = llvm::SmallPtrSet<Operation *, 8>;
 
@@ -46,32 +40,38 @@ Value permute(OpBuilder &builder, Location location, Value input,
                            input, permutation);
 }
 
-RankedTensorType toChannelsLast(Type type) {
+/// Axis i of the result is axis `order[i]` of `type`.
+RankedTensorType toOrder(Type type, ArrayRef<int64_t> order) {
   auto tensor = cast<RankedTensorType>(type);
   SmallVector<AffineExpr> sizes = getSymbolicSizes(tensor);
   return getTensorType(
-      llvm::map_to_vector(permutationToLast(tensor.getRank()),
-                          [&](int64_t axis) { return sizes[axis]; }),
+      llvm::map_to_vector(order, [&](int64_t axis) { return sizes[axis]; }),
       tensor.getElementType());
 }
 
-/// The channels-last value that `value` is the channels-first permute of.
-Value matchChannelsFirst(Value value) {
+SmallVector<int64_t> invert(ArrayRef<int64_t> order) {
+  SmallVector<int64_t> inverse(order.size());
+  for (auto [axis, source] : llvm::enumerate(order))
+    inverse[source] = axis;
+  return inverse;
+}
+
+/// The value whose permute back from `order` is `value`; null if it is none.
+Value matchPermuted(Value value, ArrayRef<int64_t> order) {
   auto op = value.getDefiningOp<PermuteOp>();
-  const int64_t rank = op ? op.getType().getRank() : 0;
-  return (rank == 4 || rank == 5) &&
-                 op.getPermutation() == permutationToFirst(rank)
+  return op && op.getPermutation() == ArrayRef<int64_t>(invert(order))
              ? op.getInput()
              : Value();
 }
 
-/// `value` (rank 4 or 5, channels first) in channels-last order, without a
-/// permute where what makes it can be made in that order.
-Value toChannelsLast(OpBuilder &builder, Location location, Value value) {
-  if (Value source = matchChannelsFirst(value))
+/// `value` in this order of axes, without a permute where what makes it can be
+/// made in that order.
+Value toOrder(OpBuilder &builder, Location location, Value value,
+              ArrayRef<int64_t> order) {
+  if (Value source = matchPermuted(value, order))
     return source;
   if (auto full = value.getDefiningOp<FullOp>())
-    return FullOp::create(builder, location, toChannelsLast(full.getType()),
+    return FullOp::create(builder, location, toOrder(full.getType(), order),
                           full.getValue());
   if (auto expand = value.getDefiningOp<ExpandOp>()) {
     auto type = cast<RankedTensorType>(expand.getInput().getType());
@@ -84,41 +84,25 @@ Value toChannelsLast(OpBuilder &builder, Location location, Value value) {
       source = ReshapeOp::create(builder, location,
                                  getTensorType(sizes, type.getElementType()),
                                  source);
-    source = toChannelsLast(builder, location, source);
-    return ExpandOp::create(builder, location, toChannelsLast(expand.getType()),
+    source = toOrder(builder, location, source, order);
+    return ExpandOp::create(builder, location, toOrder(expand.getType(), order),
                             source);
   }
-  return permute(
-      builder, location, value,
-      permutationToLast(cast<RankedTensorType>(value.getType()).getRank()));
+  return permute(builder, location, value, order);
 }
 
-/// A copy of `op` on channels-last operands, followed by the permute back.
-void replaceInChannelsLast(PatternRewriter &rewriter, Operation *op,
-                           ArrayRef<Value> operands,
-                           ArrayRef<NamedAttribute> attributes) {
+/// A copy of `op` on operands in this order, followed by the permute back.
+void replaceInOrder(PatternRewriter &rewriter, Operation *op,
+                    ArrayRef<Value> operands,
+                    ArrayRef<NamedAttribute> attributes,
+                    ArrayRef<int64_t> order) {
   OperationState state(op->getLoc(), op->getName());
   state.addOperands(operands);
-  state.addTypes(toChannelsLast(op->getResult(0).getType()));
+  state.addTypes(toOrder(op->getResult(0).getType(), order));
   state.addAttributes(attributes);
   Operation *copy = rewriter.create(state);
-  Value result = copy->getResult(0);
   rewriter.replaceOp(
-      op, permute(rewriter, op->getLoc(), result,
-                  permutationToFirst(
-                      cast<RankedTensorType>(result.getType()).getRank())));
-}
-
-SmallVector<int64_t> permuteNumbers(ArrayRef<int64_t> numbers) {
-  return llvm::map_to_vector(permutationToLast(numbers.size()),
-                             [&](int64_t axis) { return numbers[axis]; });
-}
-
-/// Where axis `axis` of a channels-first tensor of this rank is in
-/// channels-last order.
-int64_t channelsLastAxis(int64_t axis, int64_t rank) {
-  ArrayRef<int64_t> permutation = permutationToLast(rank);
-  return llvm::find(permutation, axis) - permutation.begin();
+      op, permute(rewriter, op->getLoc(), copy->getResult(0), invert(order)));
 }
 
 /// Convolutions, pools and upsamples: the operations that choose the layout.
@@ -182,50 +166,91 @@ template <typename Op> struct WindowToChannelsLast : OpRewritePattern<Op> {
     if (op.getChannelsLast() || kept.contains(op))
       return failure();
     SmallVector<Value> operands = llvm::to_vector(op->getOperands());
-    operands[0] = toChannelsLast(rewriter, op.getLoc(), operands[0]);
+    ArrayRef<int64_t> order = permutationToLast(
+        cast<RankedTensorType>(operands[0].getType()).getRank());
+    operands[0] = toOrder(rewriter, op.getLoc(), operands[0], order);
     NamedAttrList attributes(op->getAttrs());
     attributes.set("channels_last", rewriter.getUnitAttr());
-    replaceInChannelsLast(rewriter, op, operands, attributes);
+    replaceInOrder(rewriter, op, operands, attributes, order);
     return success();
   }
 
   const KeptSet &kept;
 };
 
-/// Pointwise operations, reductions and data movement with an operand
-/// that was just brought to channels-first order: the order moves below them.
-struct SinkChannelsFirst : RewritePattern {
-  explicit SinkChannelsFirst(MLIRContext *context)
+/// Pointwise operations, reductions and data movement with an operand that was
+/// just brought to channels-first order, or whose operands were all permuted in
+/// another way so that other elements are neighbours: the permute moves below
+/// them.
+struct SinkPermute : RewritePattern {
+  explicit SinkPermute(MLIRContext *context)
       : RewritePattern(MatchAnyOpTypeTag(), /*benefit=*/1, context) {}
 
   LogicalResult matchAndRewrite(Operation *op,
                                 PatternRewriter &rewriter) const override {
-    const bool elementwise = isPointwise(op) || isa<ConcatOp>(op);
-    if (!elementwise && !isReduction(op) && !isa<PadOp, SliceOp>(op))
+    const bool computes =
+        isPointwise(op) || isa<ConcatOp>(op) || isReduction(op);
+    if (!computes && !isa<PadOp, SliceOp>(op))
       return failure();
-    if (llvm::none_of(op->getOperands(), [](Value operand) {
-          return matchChannelsFirst(operand) != nullptr;
-        }))
+    SmallVector<int64_t> order(findChannelsLast(op));
+    if (order.empty() && computes)
+      order = findCommonOrder(op);
+    if (order.empty())
       return failure();
     NamedAttrList attributes(op->getAttrs());
-    permuteAttributes(op, attributes, rewriter);
+    permuteAttributes(op, attributes, rewriter, order);
     SmallVector<Value> operands =
         llvm::map_to_vector(op->getOperands(), [&](Value operand) {
-          return toChannelsLast(rewriter, op->getLoc(), operand);
+          return toOrder(rewriter, op->getLoc(), operand, order);
         });
-    replaceInChannelsLast(rewriter, op, operands, attributes);
+    replaceInOrder(rewriter, op, operands, attributes, order);
     return success();
   }
 
 private:
+  /// The channels-last order if an operand was permuted back from it; empty if
+  /// none was.
+  static ArrayRef<int64_t> findChannelsLast(Operation *op) {
+    for (Value operand : op->getOperands()) {
+      const int64_t rank = cast<RankedTensorType>(operand.getType()).getRank();
+      if (rank == 4 || rank == 5)
+        if (matchPermuted(operand, permutationToLast(rank)))
+          return permutationToLast(rank);
+    }
+    return {};
+  }
+
+  /// The order from which all operands were permuted back, but those that are
+  /// broadcast; empty if there is none, or if neighbours are the same in it.
+  static SmallVector<int64_t> findCommonOrder(Operation *op) {
+    SmallVector<int64_t> order;
+    for (Value operand : op->getOperands())
+      if (auto permute = operand.getDefiningOp<PermuteOp>()) {
+        order = invert(permute.getPermutation());
+        break;
+      }
+    if (order.empty() || order.back() == int64_t(order.size()) - 1 ||
+        llvm::any_of(op->getOperands(), [&](Value operand) {
+          return !matchPermuted(operand, order) &&
+                 !operand.getDefiningOp<FullOp>() &&
+                 !operand.getDefiningOp<ExpandOp>();
+        }))
+      return {};
+    return order;
+  }
+
   static void permuteAttributes(Operation *op, NamedAttrList &attributes,
-                                Builder &builder) {
+                                Builder &builder, ArrayRef<int64_t> order) {
+    const SmallVector<int64_t> places = invert(order);
     auto set = [&](StringRef name, ArrayRef<int64_t> numbers) {
       attributes.set(name, builder.getDenseI64ArrayAttr(numbers));
     };
+    auto permuteNumbers = [&](ArrayRef<int64_t> numbers) {
+      return llvm::map_to_vector(order,
+                                 [&](int64_t axis) { return numbers[axis]; });
+    };
     if (auto concat = dyn_cast<ConcatOp>(op)) {
-      attributes.set("dim", builder.getI64IntegerAttr(channelsLastAxis(
-                                concat.getDim(), concat.getType().getRank())));
+      attributes.set("dim", builder.getI64IntegerAttr(places[concat.getDim()]));
     } else if (auto pad = dyn_cast<PadOp>(op)) {
       set("low", permuteNumbers(pad.getLow()));
       set("high", permuteNumbers(pad.getHigh()));
@@ -234,12 +259,8 @@ private:
       set("steps", permuteNumbers(slice.getSteps()));
     } else if (isReduction(op)) {
       auto dims = op->getAttrOfType<DenseI64ArrayAttr>("dims");
-      const int64_t rank =
-          cast<RankedTensorType>(op->getOperand(0).getType()).getRank();
-      SmallVector<int64_t> permuted =
-          llvm::map_to_vector(dims.asArrayRef(), [&](int64_t axis) {
-            return channelsLastAxis(axis, rank);
-          });
+      SmallVector<int64_t> permuted = llvm::map_to_vector(
+          dims.asArrayRef(), [&](int64_t axis) { return places[axis]; });
       llvm::sort(permuted);
       set("dims", permuted);
     }
@@ -280,7 +301,8 @@ public:
                  WindowToChannelsLast<UpsampleNearest2dOp>,
                  WindowToChannelsLast<UpsampleBilinear2dOp>>(&getContext(),
                                                              kept);
-    patterns.add<SinkChannelsFirst, CancelPermutes>(&getContext());
+    patterns.add<SinkPermute, CancelPermutes>(&getContext());
+    aitune::populatePermutePatterns(patterns);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

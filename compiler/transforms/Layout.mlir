@@ -142,3 +142,46 @@ func.func @volumes(%x: tensor<1x3x4x5x6xf32>) -> tensor<1x8x1x1x1xf32> {
   %3 = ait.mean %2 {dims = array<i64: 2, 3, 4>} : tensor<1x8x5x7x6xf32> -> tensor<1x8x1x1x1xf32>
   return %3 : tensor<1x8x1x1x1xf32>
 }
+
+// -----
+
+// The groups of a channels-last image's channels are added where they are,
+// scaled and joined, and the permute that names the axes in another order moves
+// half as much.
+// CHECK-LABEL: func.func @groups_of_channels
+// CHECK-NOT:     ait.permute
+// CHECK:         ait.reshape %arg0 : tensor<8x5x6x128xf16> -> tensor<8x5x6x2x64xf16>
+// CHECK-NOT:     ait.permute
+// CHECK:         %[[M:.*]] = ait.mul {{.*}} : tensor<8x5x6x2x64xf16>
+// CHECK:         %[[C:.*]] = ait.concat %[[M]], %{{.*}} {dim = 3 : i64} {{.*}} -> tensor<8x5x6x4x64xf16>
+// CHECK:         %[[S:.*]] = ait.sum %[[C]] {dims = array<i64: 3>} : tensor<8x5x6x4x64xf16> -> tensor<8x5x6x1x64xf16>
+// CHECK:         ait.permute {{.*}} : tensor<8x5x6x64xf16> -> tensor<8x64x5x6xf16>
+// CHECK-NOT:     ait.permute
+// CHECK:         return
+func.func @groups_of_channels(%x: tensor<8x5x6x128xf16>, %w: tensor<2x64x1x1xf16>) -> tensor<8x64x5x6xf16> {
+  %0 = ait.permute %x {permutation = array<i64: 0, 3, 1, 2>} : tensor<8x5x6x128xf16> -> tensor<8x128x5x6xf16>
+  %1 = ait.reshape %0 : tensor<8x128x5x6xf16> -> tensor<8x2x64x5x6xf16>
+  %2 = ait.expand %w : tensor<2x64x1x1xf16> -> tensor<8x2x64x5x6xf16>
+  %3 = ait.mul %1, %2 : tensor<8x2x64x5x6xf16>
+  %4 = ait.concat %3, %1 {dim = 1 : i64} : (tensor<8x2x64x5x6xf16>, tensor<8x2x64x5x6xf16>) -> tensor<8x4x64x5x6xf16>
+  %5 = ait.sum %4 {dims = array<i64: 1>} : tensor<8x4x64x5x6xf16> -> tensor<8x1x64x5x6xf16>
+  %6 = ait.reshape %5 : tensor<8x1x64x5x6xf16> -> tensor<8x64x5x6xf16>
+  return %6 : tensor<8x64x5x6xf16>
+}
+
+// -----
+
+// Other operands are in another order; heads are as near to each other as
+// before.
+// CHECK-LABEL: func.func @other_orders
+// CHECK:         ait.permute %arg0 {permutation = array<i64: 1, 0>}
+// CHECK-NEXT:    ait.add
+// CHECK-NEXT:    ait.permute %arg2 {permutation = array<i64: 0, 2, 1, 3>}
+// CHECK-NEXT:    ait.relu
+func.func @other_orders(%x: tensor<4x8xf32>, %y: tensor<8x4xf32>, %z: tensor<2x5x3x8xf32>) -> (tensor<8x4xf32>, tensor<2x3x5x8xf32>) {
+  %0 = ait.permute %x {permutation = array<i64: 1, 0>} : tensor<4x8xf32> -> tensor<8x4xf32>
+  %1 = ait.add %0, %y : tensor<8x4xf32>
+  %2 = ait.permute %z {permutation = array<i64: 0, 2, 1, 3>} : tensor<2x5x3x8xf32> -> tensor<2x3x5x8xf32>
+  %3 = ait.relu %2 : tensor<2x3x5x8xf32>
+  return %1, %3 : tensor<8x4xf32>, tensor<2x3x5x8xf32>
+}

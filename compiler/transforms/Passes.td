@@ -29,8 +29,7 @@ def Simplify : Pass<"ait-simplify", "mlir::func::FuncOp"> {
     - Broadcasts sink below pointwise operations, which then compute fewer
       elements.
     - Slices and permutes sink below reshapes, so that contractions can read
-      them in place, and permutes below reductions, which then write in the
-      order in which they read.
+      them in place.
     - The right side of a matmul that is the same for all batches gets rank 2;
       transposed operands are read in rows; attention broadcasts its mask
       itself.
@@ -102,6 +101,9 @@ def Layout : Pass<"ait-layout", "mlir::func::FuncOp"> {
     [N, H, W, C] before and one back to [N, C, H, W] after them. The permute back
     sinks below pointwise operations, reductions, concats, pads and slices until
     it meets the permute before the next such operation; the two then cancel.
+    On the way it may cross reshapes that take groups of channels apart. Any
+    other permute that parts neighbours in memory sinks below reductions too, and
+    below pointwise operations and concats if it is that of all operands.
 
     With depthwise-planes a depthwise convolution of a constant filter stays as it
     is where nothing around it is to be channels-last: a kernel of its own reads

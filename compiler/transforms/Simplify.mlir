@@ -215,26 +215,3 @@ func.func @repeated_columns(%x: tensor<5x3x4xf32>, %w: tensor<5x4x1xf32>) -> ten
   %1 = ait.matmul %x, %0 : (tensor<5x3x4xf32>, tensor<5x4x5xf32>) -> tensor<5x3x5xf32>
   return %1 : tensor<5x3x5xf32>
 }
-
-// The groups of a channels-last image's channels are added where they are, and
-// the permute that names the axes in another order moves half as much.
-// CHECK-LABEL: func @reduction_of_permuted
-func.func @reduction_of_permuted(%x: tensor<8x5x6x2x64xf16>) -> tensor<8x64x5x6xf16> {
-  // CHECK: %[[SUM:.*]] = ait.sum %arg0 {dims = array<i64: 3>} : tensor<8x5x6x2x64xf16> -> tensor<8x5x6x1x64xf16>
-  // CHECK: ait.permute {{.*}} {permutation = array<i64: 0, 3, 1, 2>} : tensor<8x5x6x64xf16> -> tensor<8x64x5x6xf16>
-  %0 = ait.permute %x {permutation = array<i64: 0, 3, 4, 1, 2>} : tensor<8x5x6x2x64xf16> -> tensor<8x2x64x5x6xf16>
-  %1 = ait.sum %0 {dims = array<i64: 1>} : tensor<8x2x64x5x6xf16> -> tensor<8x1x64x5x6xf16>
-  %2 = ait.reshape %1 : tensor<8x1x64x5x6xf16> -> tensor<8x64x5x6xf16>
-  return %2 : tensor<8x64x5x6xf16>
-}
-
-// The permuted elements are needed too: they are written in one loop with the
-// sum of them.
-// CHECK-LABEL: func @permuted_and_reduced
-func.func @permuted_and_reduced(%x: tensor<4x8xf32>) -> (tensor<8x4xf32>, tensor<8x1xf32>) {
-  // CHECK: %[[P:.*]] = ait.permute %arg0
-  // CHECK: ait.sum %[[P]] {dims = array<i64: 1>}
-  %0 = ait.permute %x {permutation = array<i64: 1, 0>} : tensor<4x8xf32> -> tensor<8x4xf32>
-  %1 = ait.sum %0 {dims = array<i64: 1>} : tensor<8x4xf32> -> tensor<8x1xf32>
-  return %0, %1 : tensor<8x4xf32>, tensor<8x1xf32>
-}

@@ -1,4 +1,5 @@
-// The patterns of the pass ait-simplify, in three groups.
+// The patterns of the pass ait-simplify, in groups, of which the pass
+// ait-layout has one too.
 #ifndef AITUNE_COMPILER_TRANSFORMS_SIMPLIFYPATTERNS_H
 #define AITUNE_COMPILER_TRANSFORMS_SIMPLIFYPATTERNS_H
 
@@ -10,9 +11,13 @@ namespace aitune {
 /// conversions. None changes a result, NaN and signed zeros included.
 void populateArithmeticPatterns(mlir::RewritePatternSet &patterns);
 
-/// Moves reshapes below operations that work the same on reshaped operands, and
-/// broadcasts below pointwise operations, until they cancel or are in a place
-/// where they cost nothing.
+/// Moves permutes below reshapes that take nothing apart which was next to each
+/// other before the permute.
+void populatePermutePatterns(mlir::RewritePatternSet &patterns);
+
+/// Moves permutes as populatePermutePatterns does, reshapes below operations
+/// that work the same on reshaped operands, and broadcasts below pointwise
+/// operations, until they cancel or are in a place where they cost nothing.
 void populateViewPatterns(mlir::RewritePatternSet &patterns);
 
 /// Rewrites contractions so that their kernels can read the operands fast:

@@ -332,40 +332,6 @@ struct SinkPermuteBelowReshape : OpRewritePattern<ReshapeOp> {
   }
 };
 
-/// reduction(permute(x)) -> permute(reduction(x)) where only reductions read
-/// the permute: the loop then writes in the order in which it reads, and what
-/// is left to move is smaller.
-struct SinkPermuteBelowReduction : RewritePattern {
-  SinkPermuteBelowReduction(MLIRContext *context)
-      : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
-
-  LogicalResult matchAndRewrite(Operation *op,
-                                PatternRewriter &rewriter) const override {
-    if (!isReduction(op))
-      return failure();
-    auto permute = op->getOperand(0).getDefiningOp<PermuteOp>();
-    if (!permute || !llvm::all_of(permute->getUsers(), isReduction))
-      return failure();
-    ArrayRef<int64_t> permutation = permute.getPermutation();
-    SmallVector<AffineExpr> sizes =
-        getSymbolicSizes(permute.getInput().getType());
-    SmallVector<int64_t> dims = llvm::map_to_vector(
-        op->getAttrOfType<DenseI64ArrayAttr>("dims").asArrayRef(),
-        [&](int64_t dim) { return permutation[dim]; });
-    llvm::sort(dims);
-    for (int64_t dim : dims)
-      sizes[dim] = rewriter.getAffineConstantExpr(1);
-    OperationState state(
-        op->getLoc(), op->getName(), permute.getInput(),
-        getTensorType(sizes, getType(op->getResult(0)).getElementType()),
-        {rewriter.getNamedAttr("dims", rewriter.getDenseI64ArrayAttr(dims))});
-    Value result = rewriter.create(state)->getResult(0);
-    rewriter.replaceOpWithNewOp<PermuteOp>(op, op->getResult(0).getType(),
-                                           result, permutation);
-    return success();
-  }
-};
-
 /// A slice of a concatenation that is exactly one of the parts.
 struct SliceOfConcat : OpRewritePattern<SliceOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -394,10 +360,13 @@ struct SliceOfConcat : OpRewritePattern<SliceOp> {
 };
 } // namespace
 
+void aitune::populatePermutePatterns(RewritePatternSet &patterns) {
+  patterns.add<SinkPermuteBelowReshape>(patterns.getContext());
+}
+
 void aitune::populateViewPatterns(RewritePatternSet &patterns) {
-  patterns
-      .add<SinkReshapeBelowPointwise, SinkReshapeBelowReduction,
-           SinkExpandBelowPointwise, SinkSliceBelowReshape,
-           SinkPermuteBelowReshape, SinkPermuteBelowReduction, SliceOfConcat>(
-          patterns.getContext());
+  populatePermutePatterns(patterns);
+  patterns.add<SinkReshapeBelowPointwise, SinkReshapeBelowReduction,
+               SinkExpandBelowPointwise, SinkSliceBelowReshape, SliceOfConcat>(
+      patterns.getContext());
 }

@@ -252,7 +252,9 @@ def parse(arguments):
         help="cpu, cuda, or several GPUs that models take in turn: cuda:0,cuda:1",
     )
     parser.add_argument("--dtypes", default="fp32", help="of fp32,bf16,fp16")
-    parser.add_argument("--batches", default="1", help="such as 1,8")
+    parser.add_argument(
+        "--batches", default="1", help="such as 1,8; none with --dynamic alone"
+    )
     parser.add_argument(
         "--dynamic",
         action="store_true",
@@ -288,7 +290,11 @@ def parse(arguments):
     for dtype in options.dtypes.split(","):
         if dtype not in DTYPES:
             parser.error(f"--dtypes: {dtype} is none of {', '.join(DTYPES)}")
-    if not all(b.isdecimal() and int(b) > 0 for b in options.batches.split(",")):
+    if options.batches == "none" and options.dynamic:
+        options.batches = []
+    elif all(b.isdecimal() and int(b) > 0 for b in options.batches.split(",")):
+        options.batches = [int(batch) for batch in options.batches.split(",")]
+    else:
         parser.error(f"--batches: {options.batches} is no list such as 1,8")
     for outcome in filter(None, options.again.split(",")):
         if outcome != "all" and outcome not in outcomes.OUTCOMES:
@@ -313,7 +319,7 @@ def main(arguments):
     wanted = tasks(
         names,
         options.dtypes.split(","),
-        [int(batch) for batch in options.batches.split(",")],
+        options.batches,
         options.dynamic,
         options.device.split(","),
     )

@@ -18,6 +18,8 @@ namespace aitune {
 namespace {
 // Groups that keep most of a large GPU busy, which has 132 multiprocessors.
 constexpr int64_t kEnoughGroups = 128;
+// Of the kernels for attention of a GPU (codegen/gpu/contraction).
+constexpr int64_t kMostDepth = 256;
 } // namespace
 
 void registerCompilerDialects(DialectRegistry &registry) {
@@ -51,6 +53,10 @@ void buildTransformPipeline(OpPassManager &passManager,
   functions.addPass(createSimplify());
   // Before softmax is taken apart: attention is recognised by it.
   functions.addPass(createFormAttention());
+  // On a GPU alone: a CPU's kernels have any depth. Before the softmax that it
+  // makes is taken apart.
+  if (options.onCuda)
+    functions.addPass(createAttentionToMatmuls({kMostDepth}));
   // Fusion then sees only pointwise operations, reductions and data movement
   // beside the contractions. A GPU takes few large groups apart; a core of a
   // CPU normalises a group by itself.

@@ -163,6 +163,22 @@ def ArgExtremaToReductions : Pass<"ait-arg-extrema-to-reductions", "mlir::func::
   let dependentDialects = ["mlir::ait::AitDialect"];
 }
 
+def AttentionToMatmuls : Pass<"ait-attention-to-matmuls", "mlir::func::FuncOp"> {
+  let summary = "takes attention apart whose depth no kernel of the device has";
+  let description = [{
+    softmax(q k^T * scale + mask) v becomes two matmuls and a softmax between
+    them, where the depth of the keys or values is above most-depth or dynamic:
+    the kernels for attention keep rows of queries and values in registers. The
+    scores of f16 and bf16 are in f32. Heads of an image decoder have such depths,
+    and attention between the channels of an image, whose depth is its pixels.
+  }];
+  let options = [
+    Option<"mostDepth", "most-depth", "int64_t", "256",
+           "the greatest depth that a kernel of the device has">,
+  ];
+  let dependentDialects = ["mlir::ait::AitDialect"];
+}
+
 def SplitReductions : Pass<"ait-split-reductions", "mlir::func::FuncOp"> {
   let summary = "reduces in two steps where the results are too few for a GPU";
   let description = [{

@@ -64,6 +64,8 @@ absl::StatusOr<int> Dispatch(const Options& options, Progress& progress) {
   return absl::InternalError("no such command");
 }
 
+constexpr char kNoStdout[] = "stdout cannot be written";
+
 // Suppresses LibTorch's warnings about its own implementation (deprecations,
 // slow paths), about which a user of this program can do nothing.
 class SilentWarnings : public c10::WarningHandler {
@@ -72,13 +74,15 @@ class SilentWarnings : public c10::WarningHandler {
 };
 
 int Main(int argc, char** argv) {
-  Options options;
-  if (std::optional<int> code = ParseCommandLine(argc, argv, options)) {
-    return *code;
-  }
   // A file that grows over the limit of the process (ulimit -f) is then an
   // error of the write, as a full disk is.
   std::signal(SIGXFSZ, SIG_IGN);
+  Options options;
+  if (std::optional<int> code = ParseCommandLine(argc, argv, options)) {
+    if (std::cout.flush()) return *code;
+    std::cerr << "aitune: " << kNoStdout << std::endl;
+    return kFailure;
+  }
   // Says which names in AITUNE_LOGS are none, also if nothing is logged.
   IsEnabled(LogChannel::kWarning);
   EnterUsersDirectory();
@@ -89,8 +93,8 @@ int Main(int argc, char** argv) {
   try {
     absl::StatusOr<int> code = Dispatch(options, progress);
     if (code.ok() && std::cout.flush()) return EndProgram(*code);
-    error = code.ok() ? "stdout cannot be written"
-                      : FirstLine(std::string(code.status().message()));
+    error =
+        code.ok() ? kNoStdout : FirstLine(std::string(code.status().message()));
   } catch (const std::bad_alloc&) {
     error = "out of memory";
   } catch (const std::exception& exception) {

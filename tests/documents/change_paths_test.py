@@ -18,7 +18,7 @@ SECTIONS = [
     ("A data-movement operation", r"\bFlipOp\b|\bAit_FlipOp\b", ["compiler", "frontend/importer"], 5),
     ("A contraction-like operation",
      r"\b(?:Ait_)?AttentionOp\b|KernelKind::Attention|\b(?:analyze|emit|generate|list|lower)Attention\w*\(",
-     ["compiler", "frontend/importer"], 14),
+     ["compiler", "frontend/importer"], 15),
     ("An 8-bit operand format", r"Float8E4M3F[nN]",
      ["compiler", "runtime", "frontend/importer", "frontend/torchscript", "frontend/values"], 15),
 ]

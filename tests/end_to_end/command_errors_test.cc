@@ -78,7 +78,8 @@ TEST(CommandLine, FullDisk) {
   for (const char* option :
        {"run tiny.pt --inputs samples.pt --output /dev/full",
         "tune tiny.pt --inputs samples.pt --seconds 0 --json /dev/full",
-        "run tiny.pt --inputs samples.pt >/dev/full"}) {
+        "run tiny.pt --inputs samples.pt >/dev/full", "--help >/dev/full",
+        "tune --help >/dev/full"}) {
     const Outcome outcome = Aitune(option);
     EXPECT_EQ(outcome.code, 1) << option;
     EXPECT_THAT(ErrorLine(outcome), HasSubstr("cannot be written")) << option;

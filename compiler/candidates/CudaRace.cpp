@@ -189,6 +189,7 @@ loadToRecord(const cuda::Device &device, const RaceEntry &entry,
   cuda::CudaExecutable::Options options;
   options.graphs = false;
   options.next = cuda::AfterCall::kSameCall;
+  options.algorithms = cuda::Algorithms::kAsked;
   return cuda::CudaExecutable::Load(device, *entry.plan, cubins,
                                     {constants.begin(), constants.end()}, {},
                                     options);

@@ -8,9 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "runtime/cuda/cuda_executable.h"
 #include "runtime/cuda/library_call.h"
+#include "runtime/cuda/prepare_calls.h"
 #include "runtime/cuda/testing/fake_cublaslt.h"
 #include "runtime/cuda/testing/fake_gpu.h"
+#include "runtime/executable/test_plan.h"
 
 namespace aitune::cuda {
 namespace {
@@ -98,6 +102,63 @@ TEST(CublasLtTest, OtherOperandsHaveNoScales) {
   EXPECT_EQ(last_matmul()->attributes[CUBLASLT_MATMUL_DESC_A_SCALE_MODE], 0u);
   EXPECT_EQ(last_matmul()->attributes[CUBLASLT_MATMUL_DESC_A_SCALE_POINTER],
             0u);
+}
+
+// The library's list, of one algorithm here, depends on sizes.
+TEST(CublasLtTest, AnotherAlgorithmComputesWhatTheListLacks) {
+  const OfCodes codes;
+  std::vector<int> tried;
+  auto prepare = [&](int algorithm) {
+    tried.push_back(algorithm);
+    return PrepareMatmul(FakeDevice(), codes.call, codes.inputs, codes.output,
+                         algorithm);
+  };
+  EXPECT_EQ(PrepareAlgorithm(7, Algorithms::kAsked, prepare).status(),
+            absl::NotFoundError("cuBLASLt: there are 1 algorithms, not 8"));
+  EXPECT_THAT(tried, ElementsAre(7));
+  tried.clear();
+  absl::StatusOr<SharedCall> call =
+      PrepareAlgorithm(7, Algorithms::kAny, prepare);
+  ASSERT_TRUE(call.ok()) << call.status();
+  EXPECT_NE(*call, nullptr);
+  EXPECT_THAT(tried, ElementsAre(7, 0));
+}
+
+// Which an executable does at any size of its plan's range.
+TEST(CublasLtTest, AnExecutableTakesAnotherAlgorithmUnlessItIsMeasured) {
+  TheFakeGpu() = FakeGpu();
+  TestPlan plan;
+  const SizeExpression n = plan.Symbol(1, 8, 0, 0);
+  const int x = plan.Input({n, 4}), w = plan.Input({4, 4}),
+            y = plan.Output({n, 4});
+  plan.AddStep({x, w}, {y})->mutable_matmul()->set_algorithm(7);
+  plan.plan.add_output_values(y);
+  plan.plan.set_device("cuda");
+  auto run = [&](Algorithms algorithms) -> absl::Status {
+    CudaExecutable::Options options;
+    options.algorithms = algorithms;
+    auto executable =
+        CudaExecutable::Load(FakeDevice(), plan.plan, {}, {}, {}, options);
+    if (!executable.ok()) return executable.status();
+    std::vector<float> rows(12), square(16), products(12);
+    std::vector<RegionValue> outputs{View(products, {3, 4})};
+    return (*executable)
+        ->Run({View(rows, {3, 4}), View(square, {4, 4})},
+              absl::MakeSpan(outputs), nullptr);
+  };
+  EXPECT_TRUE(run(CudaExecutable::Options().algorithms).ok());
+  EXPECT_THAT(std::string(run(Algorithms::kAsked).message()),
+              HasSubstr("there are 1 algorithms, not 8"));
+}
+
+// The error is that of the algorithm that was asked for.
+TEST(CublasLtTest, WithoutAnyAlgorithmThereIsAnError) {
+  auto prepare =
+      [](int algorithm) -> absl::StatusOr<std::unique_ptr<LibraryCall>> {
+    return absl::UnimplementedError(absl::StrCat("not ", algorithm));
+  };
+  EXPECT_EQ(PrepareAlgorithm(1, Algorithms::kAny, prepare).status(),
+            absl::UnimplementedError("not 1"));
 }
 
 // Matrices of a batch lie as far apart as they have elements.

@@ -79,11 +79,11 @@ Addresses OutputAddresses(absl::Span<RegionValue> outputs) {
 
 struct CudaExecutable::Impl {
   Impl(const Device& device, std::unique_ptr<LoadedPlan> loaded,
-       InputBinding binding, AfterCall next)
+       InputBinding binding, const Options& options)
       : device(device),
         plan(std::move(loaded)),
         binding(std::move(binding)),
-        instances(device, *plan, kernels, next) {}
+        instances(device, *plan, kernels, options.next, options.algorithms) {}
 
   // The instance for the sizes of these inputs.
   absl::StatusOr<std::shared_ptr<const CudaInstance>> Get(
@@ -214,7 +214,7 @@ absl::StatusOr<std::unique_ptr<CudaExecutable>> CudaExecutable::Load(
   AITUNE_ASSIGN_OR_RETURN(InputBinding binding,
                           InputBinding::Create(loaded->plan()));
   auto impl = std::make_unique<Impl>(device, std::move(loaded),
-                                     std::move(binding), options.next);
+                                     std::move(binding), options);
   impl->memory = std::move(memory);
   impl->gate = options.gate;
   for (const std::string& cubin : cubins) {
@@ -249,7 +249,7 @@ absl::StatusOr<std::unique_ptr<CudaExecutable>> CudaExecutable::Load(
         const std::unique_ptr<CudaInstance> initialization,
         CudaInstance::Create(device, *impl->plan, impl->kernels,
                              /*initialization=*/true, AfterCall::kAnything,
-                             {}));
+                             options.algorithms, {}));
     AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<CudaInstance::Context> context,
                             initialization->NewContext());
     // The copy of a small constant may not have ended yet, and the stream of

@@ -27,6 +27,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "runtime/cuda/after_call.h"
+#include "runtime/cuda/algorithms.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/region_recorder.h"
 #include "runtime/cuda/run_gate.h"
@@ -50,6 +51,8 @@ class CudaExecutable : public Executable {
     std::shared_ptr<RunGate> gate;
     // What callers queue after a call.
     AfterCall next = AfterCall::kAnything;
+    // The algorithms by which libraries may compute their calls.
+    Algorithms algorithms = Algorithms::kAny;
   };
 
   // As CpuExecutable::Load. `cubins` are the contents of cubin files, which

@@ -31,7 +31,8 @@ CudaInstance::CudaInstance(const Device& device, const LoadedPlan& plan,
 
 absl::StatusOr<std::unique_ptr<CudaInstance>> CudaInstance::Create(
     const Device& device, const LoadedPlan& plan, const Kernels& kernels,
-    bool initialization, AfterCall next, absl::Span<const int64_t> symbols) {
+    bool initialization, AfterCall next, Algorithms algorithms,
+    absl::Span<const int64_t> symbols) {
   std::unique_ptr<CudaInstance> instance(
       new CudaInstance(device, plan, initialization));
   const std::vector<LoadedStep>& steps = instance->steps_;
@@ -54,7 +55,7 @@ absl::StatusOr<std::unique_ptr<CudaInstance>> CudaInstance::Create(
     if (!status.ok()) return InStep(steps[s], status);
   }
   instance->FindWaits(next);
-  AITUNE_RETURN_IF_ERROR(instance->PrepareLibraryCalls());
+  AITUNE_RETURN_IF_ERROR(instance->PrepareLibraryCalls(algorithms));
   std::vector<int64_t> scratch_bytes(steps.size(), 0);
   for (size_t s = 0; s < steps.size(); ++s) {
     if (instance->libraries_[s] != nullptr) {
@@ -190,7 +191,7 @@ std::string CudaInstance::LibraryCallKey(int step) const {
   return key;
 }
 
-absl::Status CudaInstance::PrepareLibraryCalls() {
+absl::Status CudaInstance::PrepareLibraryCalls(Algorithms algorithms) {
   std::vector<std::string> keys(steps_.size());
   for (int s = 0; s < step_count(); ++s) {
     const Step& step = *steps_[s].proto;
@@ -201,12 +202,13 @@ absl::Status CudaInstance::PrepareLibraryCalls() {
   }
   size_t failed = 0;
   const absl::Status status = PrepareCalls(
-      keys, [&](size_t step) { return PrepareLibraryCall(step); }, libraries_,
-      failed);
+      keys, [&](size_t step) { return PrepareLibraryCall(step, algorithms); },
+      libraries_, failed);
   return status.ok() ? status : InStep(steps_[failed], status);
 }
 
-absl::StatusOr<SharedCall> CudaInstance::PrepareLibraryCall(int step) const {
+absl::StatusOr<SharedCall> CudaInstance::PrepareLibraryCall(
+    int step, Algorithms algorithms) const {
   const LoadedStep& loaded = steps_[step];
   auto operand = [&](int32_t value) {
     Operand result;
@@ -222,10 +224,14 @@ absl::StatusOr<SharedCall> CudaInstance::PrepareLibraryCall(int step) const {
   const Operand output = operand(loaded.outputs[0]);
   if (loaded.proto->has_matmul()) {
     const MatmulCall& call = loaded.proto->matmul();
-    return PrepareMatmul(device_, call, inputs, output, call.algorithm());
+    return PrepareAlgorithm(call.algorithm(), algorithms, [&](int algorithm) {
+      return PrepareMatmul(device_, call, inputs, output, algorithm);
+    });
   }
   const ConvolutionCall& call = loaded.proto->convolution();
-  return PrepareConvolution(device_, call, inputs, output, call.algorithm());
+  return PrepareAlgorithm(call.algorithm(), algorithms, [&](int algorithm) {
+    return PrepareConvolution(device_, call, inputs, output, algorithm);
+  });
 }
 
 // Computes the bytes of the caller's inputs and outputs, for staging buffers.

@@ -11,6 +11,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "runtime/cuda/after_call.h"
+#include "runtime/cuda/algorithms.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/library_call.h"
 #include "runtime/cuda/prepare_calls.h"
@@ -29,10 +30,12 @@ using Kernels = absl::flat_hash_map<std::string, CUfunction>;
 class CudaInstance {
  public:
   // As Instance::Create. `plan` and `kernels` must outlive the instance;
-  // `next` is what is queued after a call.
+  // `next` is what is queued after a call, `algorithms` are those that
+  // libraries may take.
   static absl::StatusOr<std::unique_ptr<CudaInstance>> Create(
       const Device& device, const LoadedPlan& plan, const Kernels& kernels,
-      bool initialization, AfterCall next, absl::Span<const int64_t> symbols);
+      bool initialization, AfterCall next, Algorithms algorithms,
+      absl::Span<const int64_t> symbols);
 
   // Memory, addresses and graphs of calls that do not overlap.
   struct Context {
@@ -156,8 +159,9 @@ class CudaInstance {
   };
   absl::Status PrepareKernel(int step, const Kernels& kernels);
   void FindWaits(AfterCall next);
-  absl::Status PrepareLibraryCalls();
-  absl::StatusOr<SharedCall> PrepareLibraryCall(int step) const;
+  absl::Status PrepareLibraryCalls(Algorithms algorithms);
+  absl::StatusOr<SharedCall> PrepareLibraryCall(int step,
+                                                Algorithms algorithms) const;
   // Everything that PrepareLibraryCall depends on, as text.
   std::string LibraryCallKey(int step) const;
   void CountBytes();

@@ -25,11 +25,13 @@ bool HasChecks(const LoadedPlan& plan) {
 }  // namespace
 
 InstanceCache::InstanceCache(const Device& device, const LoadedPlan& plan,
-                             const Kernels& kernels, AfterCall next)
+                             const Kernels& kernels, AfterCall next,
+                             Algorithms algorithms)
     : device_(device),
       plan_(plan),
       kernels_(kernels),
       next_(next),
+      algorithms_(algorithms),
       has_checks_(HasChecks(plan)) {}
 
 std::shared_ptr<const CudaInstance> InstanceCache::Find(const Key& key) {
@@ -97,7 +99,7 @@ absl::StatusOr<std::shared_ptr<const CudaInstance>> InstanceCache::Get(
   AITUNE_ASSIGN_OR_RETURN(
       std::shared_ptr<const CudaInstance> instance,
       CudaInstance::Create(device_, plan_, kernels_,
-                           /*initialization=*/false, next_, key));
+                           /*initialization=*/false, next_, algorithms_, key));
   std::lock_guard<std::mutex> lock(mutex_);
   entries_.push_back({key, instance, ++uses_});
   return instance;

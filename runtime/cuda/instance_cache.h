@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "runtime/cuda/after_call.h"
+#include "runtime/cuda/algorithms.h"
 #include "runtime/cuda/cuda_instance.h"
 #include "runtime/cuda/device.h"
 #include "runtime/executable/loaded_plan.h"
@@ -26,9 +27,9 @@ class InstanceCache {
   using Key = absl::InlinedVector<int64_t, 16>;
 
   // `device`, `plan` and `kernels` must outlive this; `next` is what callers
-  // queue after a call.
+  // queue after a call, `algorithms` are those that libraries may take.
   InstanceCache(const Device& device, const LoadedPlan& plan,
-                const Kernels& kernels, AfterCall next);
+                const Kernels& kernels, AfterCall next, Algorithms algorithms);
 
   // The instance for these sizes. If there is none, it is made, and those
   // that were used longest ago are given up where there are too many. Errors:
@@ -62,6 +63,7 @@ class InstanceCache {
   const LoadedPlan& plan_;
   const Kernels& kernels_;
   const AfterCall next_;
+  const Algorithms algorithms_;
   const bool has_checks_;  // some step has
 
   std::mutex mutex_;              // held for a search only

@@ -50,4 +50,18 @@ absl::Status PrepareCalls(
   return absl::OkStatus();
 }
 
+absl::StatusOr<SharedCall> PrepareAlgorithm(
+    int asked, Algorithms allowed,
+    absl::FunctionRef<absl::StatusOr<std::unique_ptr<LibraryCall>>(int)>
+        prepare) {
+  absl::StatusOr<SharedCall> result = prepare(asked);
+  if (allowed == Algorithms::kAsked) return result;
+  for (int other = 0; !result.ok() && other < kMostAlgorithms; ++other) {
+    if (other == asked) continue;
+    absl::StatusOr<SharedCall> call = prepare(other);
+    if (call.ok()) return call;
+  }
+  return result;
+}
+
 }  // namespace aitune::cuda

@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "runtime/cuda/algorithms.h"
 #include "runtime/cuda/library_call.h"
 
 namespace aitune::cuda {
@@ -24,6 +26,13 @@ absl::Status PrepareCalls(
     const std::vector<std::string>& keys,
     const std::function<absl::StatusOr<SharedCall>(size_t)>& prepare,
     std::vector<SharedCall>& calls, size_t& failed);
+
+// prepare(asked); with kAny, if that fails, the first of prepare(0), prepare(1)
+// and so on that succeeds. If none does, the error of prepare(asked).
+absl::StatusOr<SharedCall> PrepareAlgorithm(
+    int asked, Algorithms allowed,
+    absl::FunctionRef<absl::StatusOr<std::unique_ptr<LibraryCall>>(int)>
+        prepare);
 
 }  // namespace aitune::cuda
 

@@ -6,6 +6,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
+#include <cmath>
 #include <limits>
 
 namespace aitune {
@@ -30,12 +31,20 @@ public:
     type = getTensorType(sizes, element.isF16() || element.isBF16()
                                     ? Type(rewriter.getF32Type())
                                     : element);
+    const double scale = op.getScale().convertToDouble();
+    // Sums of products of long rows overflow f16 unless the queries are scaled
+    // before.
+    const bool scalesQuery = element.isF16() && std::abs(scale) < 1;
+    Value query = op.getQuery();
+    if (scalesQuery)
+      query = convert(multiply(convert(query, type.getElementType()), scale),
+                      element);
     value = MatmulOp::create(rewriter, location, withElementType(type, element),
-                             op.getQuery(), op.getKey(),
+                             query, op.getKey(),
                              /*transpose_lhs=*/false, /*transpose_rhs=*/true);
     value = convert(value, type.getElementType());
-    value = MulOp::create(rewriter, location, type, value,
-                          full(op.getScale().convertToDouble()));
+    if (!scalesQuery && scale != 1)
+      value = multiply(value, scale);
     if (op.getMask())
       addMask();
     if (op.getIsCausal())
@@ -62,9 +71,14 @@ private:
                ? input
                : ConvertOp::create(rewriter, location, target, input);
   }
-  Value full(double number) {
-    return FullOp::create(rewriter, location, type,
-                          rewriter.getFloatAttr(type.getElementType(), number));
+  Value full(double number) { return full(type, number); }
+  Value full(RankedTensorType of, double number) {
+    return FullOp::create(rewriter, location, of,
+                          rewriter.getFloatAttr(of.getElementType(), number));
+  }
+  Value multiply(Value input, double factor) {
+    auto of = cast<RankedTensorType>(input.getType());
+    return MulOp::create(rewriter, location, of, input, full(of, factor));
   }
   RankedTensorType typeOf(Type elementType) {
     return withElementType(type, elementType);

@@ -4,11 +4,13 @@
 
 // A head of an image decoder.
 // CHECK-LABEL: func.func @deep
-// CHECK: %[[P:.*]] = ait.matmul %arg0, %arg1 {transpose_rhs} : (tensor<1x9x512xf16>, tensor<1x9x512xf16>) -> tensor<1x9x9xf16>
-// CHECK: %[[W:.*]] = ait.convert %[[P]] : tensor<1x9x9xf16> -> tensor<1x9x9xf32>
+// CHECK: %[[W:.*]] = ait.convert %arg0 : tensor<1x9x512xf16> -> tensor<1x9x512xf32>
 // CHECK: %[[F:.*]] = ait.full 1.250000e-01 : f32
 // CHECK: %[[S:.*]] = ait.mul %[[W]], %[[F]]
-// CHECK: %[[M:.*]] = ait.softmax %[[S]] {dim = 2 : i64}
+// CHECK: %[[Q:.*]] = ait.convert %[[S]] : tensor<1x9x512xf32> -> tensor<1x9x512xf16>
+// CHECK: %[[P:.*]] = ait.matmul %[[Q]], %arg1 {transpose_rhs} : (tensor<1x9x512xf16>, tensor<1x9x512xf16>) -> tensor<1x9x9xf16>
+// CHECK: %[[X:.*]] = ait.convert %[[P]] : tensor<1x9x9xf16> -> tensor<1x9x9xf32>
+// CHECK: %[[M:.*]] = ait.softmax %[[X]] {dim = 2 : i64}
 // CHECK: %[[N:.*]] = ait.convert %[[M]] : tensor<1x9x9xf32> -> tensor<1x9x9xf16>
 // CHECK: ait.matmul %[[N]], %arg2 : (tensor<1x9x9xf16>, tensor<1x9x512xf16>) -> tensor<1x9x512xf16>
 func.func @deep(%q: tensor<1x9x512xf16>, %k: tensor<1x9x512xf16>, %v: tensor<1x9x512xf16>) -> tensor<1x9x512xf16> {
@@ -45,13 +47,16 @@ func.func @dynamic(%q: tensor<?x8x?xf16, #q>, %k: tensor<?x8x?xf16, #q>, %v: ten
   return %0 : tensor<?x8x?xf16, #q>
 }
 
+// A greater scale comes after.
 // CHECK-LABEL: func.func @causal
+// CHECK: ait.matmul %arg0, %arg0
+// CHECK: ait.full 2.000000e+00
 // CHECK: %[[S:.*]] = ait.iota {dim = 2 : i64
 // CHECK: %[[T:.*]] = ait.iota {dim = 1 : i64
 // CHECK: %[[L:.*]] = ait.le %[[S]], %[[T]]
 // CHECK: ait.where %[[L]]
 func.func @causal(%q: tensor<1x8x320xf32>) -> tensor<1x8x320xf32> {
-  %0 = ait.attention %q, %q, %q {scale = 1.0 : f64, is_causal} : (tensor<1x8x320xf32>, tensor<1x8x320xf32>, tensor<1x8x320xf32>) -> tensor<1x8x320xf32>
+  %0 = ait.attention %q, %q, %q {scale = 2.0 : f64, is_causal} : (tensor<1x8x320xf32>, tensor<1x8x320xf32>, tensor<1x8x320xf32>) -> tensor<1x8x320xf32>
   return %0 : tensor<1x8x320xf32>
 }
 

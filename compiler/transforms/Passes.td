@@ -169,7 +169,7 @@ def AttentionToMatmuls : Pass<"ait-attention-to-matmuls", "mlir::func::FuncOp"> 
     softmax(q k^T * scale + mask) v becomes two matmuls and a softmax between
     them, where the depth of the keys or values is above most-depth or dynamic:
     the kernels for attention keep rows of queries and values in registers. The
-    scores of f16 and bf16 are in f32. Heads of an image decoder have such depths,
+    scores of f16 and bf16 are in f32; queries of f16 are scaled before. Heads of an image decoder have such depths,
     and attention between the channels of an image, whose depth is its pixels.
   }];
   let options = [

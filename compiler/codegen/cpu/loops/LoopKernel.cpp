@@ -408,19 +408,16 @@ private:
   }
 
   void finish(AffineExpr units, double unitCost) {
-    unsigned symbolCount = 0;
-    units.walk([&](AffineExpr part) {
-      if (auto symbol = dyn_cast<AffineSymbolExpr>(part))
-        symbolCount = std::max(symbolCount, symbol.getPosition() + 1);
-    });
     for (NamedAttribute attribute : function->getDiscardableAttrs())
       kernel->setAttr(attribute.getName(), attribute.getValue());
     int64_t grain =
         schedule.grain > 0
             ? schedule.grain
             : std::max<int64_t>(1, std::llround(kThreadWork / unitCost));
-    mlir::ait::setLaunchShape(
-        kernel, {simplifyAffineExpr(units, 0, symbolCount), grain});
+    // MLIR's own simplifyAffineExpr makes 0 of s0 * ((s1 - s1 mod 2) floordiv
+    // 2) (version 22).
+    mlir::ait::setLaunchShape(kernel,
+                              {mlir::ait::canonicalizeSize(units), grain});
     function.erase();
   }
 

@@ -428,6 +428,24 @@ func.func private @f(%x: tensor<20x50xf32>, %y: tensor<20x50xf32>) -> tensor<20x
     EXPECT_EQ(*std::max_element(row, row + 50), 0);
 }
 
+// Sizes of which MLIR's own simplification of semi-affine expressions would
+// make 0, and with them the number of units.
+TEST_P(LoopKernelTest, PairsOfRowsOfAnyLength) {
+  RunnableKernel kernel = compile(R"(
+#even = affine_map<()[s0, s1] -> (s0, (s1 - s1 mod 2) floordiv 2, 2)>
+#half = affine_map<()[s0, s1] -> (s0, (s1 - s1 mod 2) floordiv 2, 1)>
+func.func private @f(%a: tensor<?x?x2xf32, #even>) -> tensor<?x?x1xf32, #half> attributes {ait.kind = #ait.kind<loop>} {
+  %s = ait.sum %a {dims = array<i64: 2>} : tensor<?x?x2xf32, #even> -> tensor<?x?x1xf32, #half>
+  return %s : tensor<?x?x1xf32, #half>
+})");
+  EXPECT_GE(kernel.units("f", {3, 9}), 1);
+  Floats a = random(24), result(12), expected(12);
+  ASSERT_TRUE(kernel.run("f", {data(a), data(result)}, {3, 9}, 1));
+  for (size_t i = 0; i < expected.size(); ++i)
+    expected[i] = a[2 * i] + a[2 * i + 1];
+  expectNear(result, expected, 1e-6f, "sum");
+}
+
 TEST_P(LoopKernelTest, LargeDomainInManyUnits) {
   RunnableKernel kernel = compile(R"(
 #map = affine_map<()[s0] -> (s0, 1000)>

@@ -212,6 +212,28 @@ TEST(DynamicAxes, AttentionMayHaveNoHeads) {
   EXPECT_EQ(trace->symbols[1].min, 0);
 }
 
+// Tensors of complex numbers have no type in a trace, but sizes: all probes are
+// so near each other that steps of 128 have the same number of places there.
+TEST(DynamicComplexNumbers, SizesHaveFormulas) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"torch.complex(x, x)[:, ::128].abs()",
+       "float32[2, (s0 + 127) floordiv 128]"},
+      {"torch.fft_rfft(x)[:, ::128].abs()", "floordiv 128]"},
+      {"torch.view_as_real(torch.complex(x, x).unfold(1, 128, 128))",
+       "s0 floordiv 128, 128, 2]"},
+      {"torch.stft(x, 256, 128, return_complex=True).abs()",
+       "float32[2, 129, (s0 + -128) floordiv 128]"},
+  };
+  for (const auto& [value, sizes] : cases) {
+    const auto trace = TraceAndCompare(
+        absl::StrCat("def forward(self, x: Tensor):\n  return ", value),
+        {"float32[2,1900..2100]"});
+    ASSERT_TRUE(trace.ok()) << value << ": " << trace.status();
+    EXPECT_THAT(PrintTrace(*trace), HasSubstr(sizes)) << value;
+    EXPECT_THAT(trace->notes, IsEmpty()) << value;
+  }
+}
+
 // A window that slides by more than the probes' sizes differ, one behind the
 // other, has one formula for the whole range.
 TEST(DynamicWindows, AreOneVersion) {

@@ -33,8 +33,12 @@ KnownShapes* Interpreter::FindKnownShapes(const Invocation& call) {
   if (!is_new) return &known;
   known.query = *std::move(query);
   AddContents(call, known.query);
-  for (const SizePoint& point :
-       region_.Points(known.query.symbols, kPoints, nullptr)) {
+  std::vector<SizePoint> points =
+      region_.Points(known.query.symbols, kPoints, nullptr);
+  // The greatest first, which is far from the probes, also where few are run.
+  if (!points.empty())
+    std::rotate(points.begin(), points.end() - 1, points.end());
+  for (const SizePoint& point : points) {
     if (AddPoint(known, point) && known.shapes.back().real &&
         known.shapes.size() >= kRealPoints)
       break;

@@ -133,8 +133,7 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
   AITUNE_ASSIGN_OR_RETURN(op.executed, Execute(call));
   for (const c10::IValue& result : op.executed.at(0))
     op.gives_tensors |= result.isTensor() || result.isTensorList();
-  if (!op.is_uniform() && !op.opaque)
-    op.traits.known_shapes = FindKnownShapes(call);
+  if (!op.is_uniform()) op.traits.known_shapes = FindKnownShapes(call);
   AITUNE_RETURN_IF_ERROR(FindFunctions(op));
   AITUNE_RETURN_IF_ERROR(MakeRecipes(op));
   AITUNE_RETURN_IF_ERROR(ConvertResults(op));

@@ -297,7 +297,7 @@ std::vector<int64_t> SizeDivisors(const c10::FunctionSchema& schema,
                                   const std::vector<ProbedRef>& arguments) {
   std::vector<int64_t> divisors;
   for (const char* name : {"stride", "step", "split_size", "chunks",
-                           "downscale_factor", "kernel_size"}) {
+                           "downscale_factor", "hop_length", "kernel_size"}) {
     const std::optional<size_t> position = FindArgument(schema, name);
     if (!position || *position >= arguments.size()) continue;
     CollectInts(*arguments[*position], divisors);

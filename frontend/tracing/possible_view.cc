@@ -185,7 +185,8 @@ std::optional<SizeFunctionRef> Interpreter::StridedShapeOf(
   if (storage.unknown_views || !IsContiguous(storage) ||
       std::any_of(tensor.views.begin(), tensor.views.end(), ReadsOtherValues))
     return std::nullopt;
-  SizeFunctionRef function = SizeFunction::Shape(storage.base_type);
+  SizeFunctionRef function = SizeFunction::Shape(
+      storage.base_type.sizes, ToScalarType(storage.base_type.dtype));
   for (const ViewStep& step : tensor.views) {
     const c10::OperatorHandle handle =
         c10::Dispatcher::singleton().findSchemaOrThrow(step.name.c_str(),

@@ -111,14 +111,22 @@ absl::Status Interpreter::CheckResults(const OperatorCall& op) {
       MarkDerived(results[i], op.functions[i]);
   }
   AITUNE_RETURN_IF_ERROR(InferSizes(call, results));
-  if (op.is_uniform() || !op.gives_tensors || AnyOpaque(results))
-    return absl::OkStatus();
-  std::vector<ProbedRef> tensors;
-  for (const ProbedRef& result : results) CollectTensors(result, tensors);
+  if (op.is_uniform() || !op.gives_tensors) return absl::OkStatus();
   std::vector<std::vector<SizeExpression>> expected;
-  for (const ProbedRef& tensor : tensors) {
-    if (!tensor->has_type) return absl::OkStatus();
-    expected.push_back(tensor->type.sizes);
+  for (const ProbedRef& result : results) {
+    if (result->kind == ProbedValue::Kind::kOpaque) {
+      if (!result->has_sizes || !result->probes[0].isTensor())
+        return absl::OkStatus();
+      expected.push_back(result->type.sizes);
+      continue;
+    }
+    if (HasOpaque(*result)) return absl::OkStatus();
+    std::vector<ProbedRef> tensors;
+    CollectTensors(result, tensors);
+    for (const ProbedRef& tensor : tensors) {
+      if (!tensor->has_type) return absl::OkStatus();
+      expected.push_back(tensor->type.sizes);
+    }
   }
   return CheckSizes(call, expected);
 }

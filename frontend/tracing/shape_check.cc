@@ -240,9 +240,10 @@ std::optional<ShapeQuery> Interpreter::MakeShapeQuery(
   query.schema = call.schema;
   query.run = call.run;
   for (const ProbedRef& argument : call.arguments) {
-    if (HasOpaque(*argument)) return std::nullopt;
     SizeFunctionRef shape = ShapeOf(argument);
     if (shape == nullptr) return std::nullopt;
+    // In which order its elements are is not known.
+    query.unknown_strides |= NeedsView(*call.schema) && HasOpaque(*argument);
     if (NeedsView(*call.schema) && argument->IsTensor()) {
       const auto strided = StridedShapeOf(*argument);
       query.unknown_strides |= !strided;
@@ -275,7 +276,15 @@ void Interpreter::AddContents(const Invocation& call, ShapeQuery& query) const {
 
 SizeFunctionRef Interpreter::ShapeOf(const ProbedRef& value) const {
   if (value->IsTensor() && value->has_type)
-    return SizeFunction::Shape(value->type);
+    return SizeFunction::Shape(value->type.sizes,
+                               ToScalarType(value->type.dtype));
+  if (value->kind == Kind::kOpaque) {
+    if (!value->has_sizes || !value->probes[0].isTensor()) return nullptr;
+    const at::ScalarType type = value->tensor().scalar_type();
+    // Quantised tensors, for example, are more than sizes and a dtype.
+    if (!at::isComplexType(type) && !FromScalarType(type)) return nullptr;
+    return SizeFunction::Shape(value->type.sizes, type);
+  }
   if (value->kind == Kind::kList || value->kind == Kind::kTuple) {
     std::vector<SizeFunctionRef> elements;
     for (const ProbedRef& element : value->elements) {

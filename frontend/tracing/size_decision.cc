@@ -323,7 +323,8 @@ std::vector<SizeFunctionRef> Interpreter::ResultFunctions(
           argument->probes.begin(), argument->probes.end(),
           [](const c10::IValue& v) { return v.toTensor().is_contiguous(); });
       if (sizes_only || (contiguous && argument->IsTensor()))
-        function = SizeFunction::Shape(argument->type);
+        function = SizeFunction::Shape(argument->type.sizes,
+                                       ToScalarType(argument->type.dtype));
     }
     if (function == nullptr) return {call.result_count, nullptr};
     arguments.push_back(std::move(function));

@@ -43,16 +43,18 @@ SizeFunctionRef SizeFunction::Size(const SizeExpression& size) {
   return function;
 }
 
-SizeFunctionRef SizeFunction::Shape(TensorType type) {
+SizeFunctionRef SizeFunction::Shape(std::vector<SizeExpression> sizes,
+                                    at::ScalarType dtype) {
   auto function = std::make_shared<SizeFunction>();
   function->kind = Kind::kShape;
   std::set<int> symbols;
-  for (const SizeExpression& size : type.sizes) {
+  for (const SizeExpression& size : sizes) {
     const std::vector<int> read = SymbolsOf(size);
     symbols.insert(read.begin(), read.end());
   }
   function->symbols.assign(symbols.begin(), symbols.end());
-  function->shape = std::move(type);
+  function->sizes = std::move(sizes);
+  function->dtype = dtype;
   return function;
 }
 
@@ -106,8 +108,8 @@ std::string SizeFunction::Describe() const {
     case Kind::kSize:
       return size.ToString();
     case Kind::kShape: {
-      std::string text = absl::StrCat(static_cast<int>(shape.dtype), "[");
-      for (const SizeExpression& axis : shape.sizes)
+      std::string text = absl::StrCat(static_cast<int>(dtype), "[");
+      for (const SizeExpression& axis : sizes)
         absl::StrAppend(&text, axis.ToString(), ",");
       return text + "]";
     }
@@ -145,15 +147,14 @@ absl::StatusOr<c10::IValue> SizeEvaluator::Evaluate(
 absl::StatusOr<c10::IValue> SizeEvaluator::Make(const SizeFunction& function) {
   if (function.kind == Kind::kShape) {
     std::vector<int64_t> sizes;
-    for (const SizeExpression& size : function.shape.sizes)
+    for (const SizeExpression& size : function.sizes)
       sizes.push_back(size.Evaluate(point_));
     if (std::any_of(sizes.begin(), sizes.end(),
                     [](int64_t size) { return size < 0; }))
       return absl::InvalidArgumentError("a size would be negative");
-    const at::TensorOptions options =
-        at::TensorOptions()
-            .dtype(ToScalarType(function.shape.dtype))
-            .device(real_ ? at::kCPU : at::kMeta);
+    const at::TensorOptions options = at::TensorOptions()
+                                          .dtype(function.dtype)
+                                          .device(real_ ? at::kCPU : at::kMeta);
     return c10::IValue(real_ ? at::zeros(sizes, options)
                              : at::empty(sizes, options));
   }

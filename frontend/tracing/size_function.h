@@ -43,15 +43,16 @@ struct SizeFunction {
     kDict,
   };
   Kind kind = Kind::kFixed;
-  c10::IValue fixed;              // kFixed
-  SizeExpression size;            // kSize
-  TensorType shape;               // kShape
-  std::string name;               // kCall: the operator, such as "aten::lt"
-  RecordedFunction run;           // kCall: its implementation
-  bool takes_count = false;       // kCall: TakesArgumentCount
-  size_t index = 0;               // kCall, kElement
-  c10::TypePtr type;              // kList, kTuple, kDict
-  std::vector<c10::IValue> keys;  // kDict
+  c10::IValue fixed;                  // kFixed
+  SizeExpression size;                // kSize
+  std::vector<SizeExpression> sizes;  // kShape
+  at::ScalarType dtype = at::kFloat;  // kShape
+  std::string name;                   // kCall: the operator, such as "aten::lt"
+  RecordedFunction run;               // kCall: its implementation
+  bool takes_count = false;           // kCall: TakesArgumentCount
+  size_t index = 0;                   // kCall, kElement
+  c10::TypePtr type;                  // kList, kTuple, kDict
+  std::vector<c10::IValue> keys;      // kDict
   // The arguments of kCall, the container of kElement, the elements of kList,
   // kTuple and kDict.
   std::vector<SizeFunctionRef> arguments;
@@ -59,7 +60,8 @@ struct SizeFunction {
 
   static SizeFunctionRef Fixed(c10::IValue value);
   static SizeFunctionRef Size(const SizeExpression& size);
-  static SizeFunctionRef Shape(TensorType type);
+  static SizeFunctionRef Shape(std::vector<SizeExpression> sizes,
+                               at::ScalarType dtype);
   static SizeFunctionRef Call(const c10::FunctionSchema& schema,
                               RecordedFunction run,
                               std::vector<SizeFunctionRef> arguments,

@@ -60,9 +60,8 @@ ProbedRef Interpreter::MakePlain(std::vector<c10::IValue> probes) {
     const bool number = probe.isInt() || probe.isDouble() || probe.isBool() ||
                         probe.isString() || probe.isNone() || probe.isDevice();
     plain->uniform =
-        plain->uniform && (probe.is(probes[0]) ||
-                           (number && probe.tagKind() == probes[0].tagKind() &&
-                            probe == probes[0]));
+        plain->uniform &&
+        (probe.is(probes[0]) || (number && SamePlainValue(probe, probes[0])));
   }
   plain->probes = std::move(probes);
   return plain;

@@ -212,6 +212,19 @@ TEST(DynamicAxes, AttentionMayHaveNoHeads) {
   EXPECT_EQ(trace->symbols[1].min, 0);
 }
 
+// Which equals no number, itself included.
+TEST(DynamicAxes, NanIsOneNumber) {
+  for (const char* value : {"x.masked_fill(x > 0, float('nan'))",
+                            "torch.full(x.shape, float('nan')) + x",
+                            "torch.constant_pad_nd(x, [1, 1], float('nan'))"}) {
+    const auto trace = TraceAndCompare(
+        absl::StrCat("def forward(self, x: Tensor):\n  return ", value),
+        {"float32[1..4,8..32]"});
+    ASSERT_TRUE(trace.ok()) << value << ": " << trace.status();
+    EXPECT_THAT(trace->notes, IsEmpty()) << value;
+  }
+}
+
 // Tensors of complex numbers have no type in a trace, but sizes: all probes are
 // so near each other that steps of 128 have the same number of places there.
 TEST(DynamicComplexNumbers, SizesHaveFormulas) {

@@ -12,6 +12,7 @@
 namespace aitune::frontend {
 namespace {
 
+using Kind = SizeExpression::Kind;
 using Relation = SizeConstraint::Relation;
 
 // Points that are looked at one by one before a predicate counts as proved.
@@ -20,11 +21,40 @@ constexpr size_t kMaxPoints = size_t{1} << 16;
 constexpr int64_t kMaxReach = int64_t{1} << 16;
 // Moduli that programs align sizes to.
 constexpr int64_t kMaxModulus = 64;
+// The most parts that halving a size makes of it, of networks that halve it and
+// double it again.
+constexpr int64_t kMostHalves = 32;
 constexpr int kRandomPoints = 48;
 
 SizeExpression Modulo(int symbol, int64_t modulus) {
-  return SizeExpression::Binary(SizeExpression::Kind::kModulo,
-                                SizeExpression::Symbol(symbol), modulus);
+  return SizeExpression::Binary(Kind::kModulo, SizeExpression::Symbol(symbol),
+                                modulus);
+}
+
+// What a program decides by that aligns sizes: the remainder of a size, or of
+// the size that an image has after it was halved some times.
+std::vector<SizeConstraint> RemaindersOf(int symbol) {
+  std::vector<SizeConstraint> constraints;
+  for (int64_t modulus = 2; modulus <= kMaxModulus; ++modulus) {
+    for (int64_t remainder = 0; remainder < modulus; ++remainder) {
+      for (const Relation relation : {Relation::kZero, Relation::kNonZero})
+        constraints.push_back(
+            {Modulo(symbol, modulus) + SizeExpression(-remainder), relation});
+    }
+  }
+  const SizeExpression size = SizeExpression::Symbol(symbol);
+  for (int64_t parts = 2; parts <= kMostHalves; parts *= 2) {
+    // Rounded down, as a pool does, or up, as a padded convolution does.
+    for (const int64_t added : {int64_t{0}, parts - 1}) {
+      const SizeExpression part = SizeExpression::Binary(
+          Kind::kFloorDivide, size + SizeExpression(added), parts);
+      for (int64_t modulus = 2; modulus <= kMostHalves; modulus *= 2)
+        constraints.push_back(
+            {SizeExpression::Binary(Kind::kModulo, part, modulus),
+             Relation::kZero});
+    }
+  }
+  return constraints;
 }
 
 }  // namespace
@@ -245,20 +275,12 @@ void SizeRegion::RestrictOne(int symbol, const Predicate& holds,
     }
     return true;
   };
-  // A program that aligns sizes decides by the remainder.
   if (range.min == ranges_[s].min && range.max == ranges_[s].max) {
-    for (int64_t modulus = 2; modulus <= kMaxModulus; ++modulus) {
-      for (int64_t remainder = 0; remainder < modulus; ++remainder) {
-        for (const Relation relation : {Relation::kZero, Relation::kNonZero}) {
-          const SizeConstraint constraint = {
-              Modulo(symbol, modulus) + SizeExpression(-remainder), relation};
-          point[s] = anchor_[s];
-          if (!constraint.Holds(point) || !separates(constraint)) continue;
-          Add(constraint);
-          AddReason(reason);
-          return;
-        }
-      }
+    for (const SizeConstraint& constraint : RemaindersOf(symbol)) {
+      if (!constraint.Holds(anchor_) || !separates(constraint)) continue;
+      Add(constraint);
+      AddReason(reason);
+      return;
     }
   }
   Narrow(symbol, interval);
@@ -326,6 +348,15 @@ bool SizeRegion::Restrict(const std::vector<int>& symbols,
                      [&](const SizePoint& point) { return holds(point); }))
       continue;
     *this = std::move(narrowed);
+    return true;
+  }
+  // Or each for itself, as the height and the width of an image do.
+  SizeRegion each = *this;
+  for (const int symbol : dynamic) each.RestrictOne(symbol, holds, {}, reason);
+  const std::vector<SizePoint> left = each.Points(dynamic, kMaxPoints, nullptr);
+  if (std::all_of(left.begin(), left.end(),
+                  [&](const SizePoint& point) { return holds(point); })) {
+    *this = std::move(each);
     return true;
   }
   for (size_t i = 0; i + 1 < dynamic.size(); ++i) Fix(dynamic[i], reason);

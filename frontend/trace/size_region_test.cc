@@ -67,6 +67,21 @@ TEST(SizeRegion, ARemainderIsAConstraint) {
   }
 }
 
+// Of a size that was halved, rounded down or up, as in networks whose skip
+// connections halve it and double it again.
+TEST(SizeRegion, ARemainderOfAHalvedSizeIsAConstraint) {
+  for (const int64_t added : {0, 3}) {
+    const auto even = [&](auto point) {
+      return (point[0] + added) / 4 % 2 == 0;
+    };
+    SizeRegion region({{32, 100}}, {64});
+    EXPECT_TRUE(region.Restrict({0}, even, {}, "it"));
+    EXPECT_THAT(region.constraints(), SizeIs(1));
+    for (int64_t size = 32; size <= 100; ++size)
+      EXPECT_EQ(region.Contains({size}), even(SizePoint{size})) << size;
+  }
+}
+
 TEST(SizeRegion, WhatNothingSeparatesIsLeftOut) {
   SizeRegion region({{1, 128}}, {100});
   const auto odd_places = [](auto point) {
@@ -98,6 +113,20 @@ TEST(SizeRegion, OneOfSeveralSymbolsMayDecide) {
   EXPECT_EQ(region.ranges()[0].max, 64);
   EXPECT_EQ(region.ranges()[1].min, 3);
   EXPECT_EQ(region.ranges()[1].max, 3);
+}
+
+// The height and the width of an image, not its number.
+TEST(SizeRegion, SymbolsMayDecideEachForItself) {
+  const auto even = [](auto point) {
+    return point[1] % 2 == 0 && point[2] % 4 == 0;
+  };
+  SizeRegion region({{1, 4}, {8, 40}, {8, 40}}, {2, 20, 20});
+  EXPECT_TRUE(region.Restrict({0, 1, 2}, even, {}, "it"));
+  for (int64_t n = 1; n <= 4; ++n)
+    for (int64_t h = 8; h <= 40; ++h)
+      for (int64_t w = 8; w <= 40; ++w)
+        EXPECT_EQ(region.Contains({n, h, w}), even(SizePoint{n, h, w}))
+            << n << ", " << h << ", " << w;
 }
 
 TEST(SizeRegion, EqualSizesAreFound) {

@@ -123,6 +123,17 @@ absl::Status Interpreter::InferSizes(const Invocation& call,
     }
     return absl::OkStatus();
   }
+  if ((call.schema->name() == "aten::numel" ||
+       call.schema->name() == "aten::sym_numel") &&
+      result->kind == Kind::kPlain && call.arguments.size() == 1 &&
+      ((call.arguments[0]->IsTensor() && call.arguments[0]->has_type) ||
+       call.arguments[0]->has_sizes)) {
+    SizeExpression product(1);
+    for (const SizeExpression& size : call.arguments[0]->type.sizes)
+      product = product * size;
+    SetSize(*result, fitter_.Simplify(product));
+    return absl::OkStatus();
+  }
   if (result->uniform || result->size) return absl::OkStatus();
   const std::optional<std::vector<int64_t>> values = Integers(*result);
   if (!values) return absl::OkStatus();

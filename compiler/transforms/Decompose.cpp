@@ -2,6 +2,7 @@
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/Ait.h"
+#include "compiler/transforms/PrimitiveBuilder.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -14,72 +15,9 @@ namespace aitune {
 
 using namespace mlir;
 using namespace mlir::ait;
+using aitune::PrimitiveBuilder;
 
 namespace {
-/// Writes primitives at one location, with the types they imply.
-class PrimitiveBuilder {
-public:
-  PrimitiveBuilder(PatternRewriter &rewriter, Location location)
-      : rewriter(rewriter), location(location) {}
-
-  template <typename Op, typename... Args>
-  Value create(Type type, Args &&...args) {
-    return Op::create(rewriter, location, type, std::forward<Args>(args)...);
-  }
-  template <typename Op> Value unary(Value input) {
-    return create<Op>(input.getType(), input);
-  }
-  template <typename Op> Value binary(Value lhs, Value rhs) {
-    return create<Op>(lhs.getType(), lhs, rhs);
-  }
-  template <typename Op> Value reduce(Value input, ArrayRef<int64_t> dims) {
-    auto type = cast<RankedTensorType>(input.getType());
-    SmallVector<AffineExpr> sizes = getSymbolicSizes(type);
-    for (int64_t dim : dims)
-      sizes[dim] = getAffineConstantExpr(1, type.getContext());
-    return create<Op>(getTensorType(sizes, type.getElementType()), input, dims);
-  }
-  /// `input` repeated to the sizes of `like`.
-  Value expand(Value input, Value like) {
-    auto type = cast<RankedTensorType>(input.getType());
-    auto target = withElementType(cast<RankedTensorType>(like.getType()),
-                                  type.getElementType());
-    return type == target ? input : create<ExpandOp>(target, input);
-  }
-  /// `input` repeated to `sizes`.
-  Value expand(Value input, ArrayRef<AffineExpr> sizes) {
-    auto type = cast<RankedTensorType>(input.getType());
-    auto target = getTensorType(sizes, type.getElementType());
-    return type == target ? input : create<ExpandOp>(target, input);
-  }
-  Value full(Value like, double number) {
-    auto type = cast<RankedTensorType>(like.getType());
-    return create<FullOp>(type,
-                          rewriter.getFloatAttr(type.getElementType(), number));
-  }
-  Value convert(Value input, Type elementType) {
-    auto type = cast<RankedTensorType>(input.getType());
-    auto target = withElementType(type, elementType);
-    return type == target ? input : create<ConvertOp>(target, input);
-  }
-  Value reshape(Value input, ArrayRef<AffineExpr> sizes) {
-    auto type = cast<RankedTensorType>(input.getType());
-    auto target = getTensorType(sizes, type.getElementType());
-    return type == target ? input : create<ReshapeOp>(target, input);
-  }
-  /// f32 for the narrow floating types: eager normalises in f32 and rounds
-  /// once.
-  static Type getArithmeticType(Value value) {
-    Type type = cast<RankedTensorType>(value.getType()).getElementType();
-    return type.isF16() || type.isBF16() ? Float32Type::get(type.getContext())
-                                         : type;
-  }
-
-private:
-  PatternRewriter &rewriter;
-  Location location;
-};
-
 struct DecomposeSoftmax : OpRewritePattern<SoftmaxOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(SoftmaxOp op,

@@ -26,6 +26,7 @@ ArrayRef<int64_t> permutationToLast(int64_t rank) {
   return rank == 4 ? ArrayRef<int64_t>(kOfImages)
                    : ArrayRef<int64_t>(kOfVolumes);
 }
+
 /// Operations that keep their layout.
 using KeptSet = llvm::SmallPtrSet<Operation *, 8>;
 

@@ -2,6 +2,7 @@
 
 #include "compiler/dialect/Ait.h"
 #include "compiler/dialect/ReshapedSizes.h"
+#include "compiler/transforms/PrimitiveBuilder.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -137,14 +138,9 @@ struct SinkReshapeBelowReduction : RewritePattern {
     // An index is one along one axis.
     if (isa<ArgmaxOp, ArgminOp>(op) && dims.size() != 1)
       return failure();
-    for (int64_t dim : dims)
-      inner[dim] = rewriter.getAffineConstantExpr(1);
-    Type type =
-        getTensorType(inner, getType(op->getResult(0)).getElementType());
-    OperationState state(
-        op->getLoc(), op->getName(), reshape.getInput(), type,
-        {rewriter.getNamedAttr("dims", rewriter.getDenseI64ArrayAttr(dims))});
-    Value result = rewriter.create(state)->getResult(0);
+    Value result = aitune::PrimitiveBuilder(rewriter, op->getLoc())
+                       .reduceLike(op, reshape.getInput(), dims,
+                                   getType(op->getResult(0)).getElementType());
     rewriter.replaceOpWithNewOp<ReshapeOp>(op, op->getResult(0).getType(),
                                            result);
     return success();

@@ -2,6 +2,7 @@
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/Ait.h"
+#include "compiler/transforms/PrimitiveBuilder.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -14,6 +15,7 @@ namespace aitune {
 
 using namespace mlir;
 using namespace mlir::ait;
+using aitune::PrimitiveBuilder;
 
 namespace {
 /// What one block of threads of a loop kernel reduces side by side: this many
@@ -59,20 +61,17 @@ struct SplitReduction : RewritePattern {
     if (llvm::all_of(dims.take_front(first),
                      [&](int64_t axis) { return getSize(type, axis) == 1; }))
       return failure();
+    PrimitiveBuilder b(rewriter, op->getLoc());
     Value input = op->getOperand(0);
-    Type element = type.getElementType();
-    const bool isNarrow =
-        isa<SumOp, MeanOp>(op) && (element.isF16() || element.isBF16());
-    if (isNarrow)
-      input = ConvertOp::create(rewriter, op->getLoc(),
-                                withElementType(type, rewriter.getF32Type()),
-                                input);
-    Value result = reduce(rewriter, op, input, dims.drop_front(first));
-    result = reduce(rewriter, op, result, dims.take_front(first));
-    if (isNarrow)
-      result = ConvertOp::create(rewriter, op->getLoc(),
-                                 op->getResult(0).getType(), result);
-    rewriter.replaceOp(op, result);
+    // Those of any and all are other than what they reduce.
+    const Type element = getElementTypeOrSelf(op->getResult(0));
+    const bool isSum = isa<SumOp, MeanOp>(op);
+    const Type between = isSum ? b.getArithmeticType(input) : element;
+    if (isSum)
+      input = b.convert(input, between);
+    Value result = b.reduceLike(op, input, dims.drop_front(first), between);
+    result = b.reduceLike(op, result, dims.take_front(first), between);
+    rewriter.replaceOp(op, b.convert(result, element));
     return success();
   }
 
@@ -116,19 +115,6 @@ private:
     return rows * llvm::divideCeil(columns, kResultsOfColumn) * 2 <=
                uint64_t(enoughGroups) &&
            elements >= kElementsOfColumn * steps;
-  }
-
-  static Value reduce(PatternRewriter &rewriter, Operation *like, Value input,
-                      ArrayRef<int64_t> dims) {
-    auto type = cast<RankedTensorType>(input.getType());
-    SmallVector<AffineExpr> sizes = getSymbolicSizes(type);
-    for (int64_t axis : dims)
-      sizes[axis] = rewriter.getAffineConstantExpr(1);
-    OperationState state(
-        like->getLoc(), like->getName(), input,
-        getTensorType(sizes, type.getElementType()),
-        {rewriter.getNamedAttr("dims", rewriter.getDenseI64ArrayAttr(dims))});
-    return rewriter.create(state)->getResult(0);
   }
 
   int64_t enoughGroups;

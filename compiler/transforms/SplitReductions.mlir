@@ -43,6 +43,15 @@ func.func @amax(%x: tensor<1x700x500x3xf16>) -> tensor<1x1x1x1xf16> {
   return %0 : tensor<1x1x1x1xf16>
 }
 
+// Whether there is any is a boolean already after the first step.
+// CHECK-LABEL: @any
+// CHECK: %[[R:.*]] = ait.any %arg0 {dims = array<i64: 2>} : tensor<1x112x112x32xf32> -> tensor<1x112x1x32xi1>
+// CHECK: ait.any %[[R]] {dims = array<i64: 1>} : tensor<1x112x1x32xi1> -> tensor<1x1x1x32xi1>
+func.func @any(%x: tensor<1x112x112x32xf32>) -> tensor<1x1x1x32xi1> {
+  %0 = ait.any %x {dims = array<i64: 1, 2>} : tensor<1x112x112x32xf32> -> tensor<1x1x1x32xi1>
+  return %0 : tensor<1x1x1x32xi1>
+}
+
 // A batch of unknown size may be one image.
 // CHECK-LABEL: @dynamic
 // CHECK: ait.sum %arg0 {dims = array<i64: 2>} {{.*}} -> tensor<?x112x1x48xf32

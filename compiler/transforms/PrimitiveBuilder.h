@@ -1,0 +1,107 @@
+// Writes the operations that a transform takes others apart into.
+#ifndef AITUNE_COMPILER_TRANSFORMS_PRIMITIVEBUILDER_H
+#define AITUNE_COMPILER_TRANSFORMS_PRIMITIVEBUILDER_H
+
+#include "compiler/dialect/Ait.h"
+#include "mlir/IR/PatternMatch.h"
+
+#include <utility>
+
+namespace aitune {
+
+/// Writes primitives at one location, with the types they imply. `rewriter`
+/// must outlive it.
+class PrimitiveBuilder {
+public:
+  PrimitiveBuilder(mlir::PatternRewriter &rewriter, mlir::Location location)
+      : rewriter(rewriter), location(location) {}
+
+  template <typename Op, typename... Args>
+  mlir::Value create(mlir::Type type, Args &&...args) {
+    return Op::create(rewriter, location, type, std::forward<Args>(args)...);
+  }
+  template <typename Op> mlir::Value unary(mlir::Value input) {
+    return create<Op>(input.getType(), input);
+  }
+  template <typename Op> mlir::Value binary(mlir::Value lhs, mlir::Value rhs) {
+    return create<Op>(lhs.getType(), lhs, rhs);
+  }
+  /// `input` reduced along `dims`, which keep the size 1.
+  template <typename Op>
+  mlir::Value reduce(mlir::Value input, llvm::ArrayRef<int64_t> dims) {
+    mlir::Type elementType =
+        mlir::cast<mlir::RankedTensorType>(input.getType()).getElementType();
+    return create<Op>(reducedType(input, dims, elementType), input, dims);
+  }
+  /// `input` repeated to the sizes of `like`.
+  mlir::Value expand(mlir::Value input, mlir::Value like) {
+    auto type = mlir::cast<mlir::RankedTensorType>(input.getType());
+    auto target = mlir::ait::withElementType(
+        mlir::cast<mlir::RankedTensorType>(like.getType()),
+        type.getElementType());
+    return type == target ? input : create<mlir::ait::ExpandOp>(target, input);
+  }
+  /// `input` repeated to `sizes`.
+  mlir::Value expand(mlir::Value input,
+                     llvm::ArrayRef<mlir::AffineExpr> sizes) {
+    auto type = mlir::cast<mlir::RankedTensorType>(input.getType());
+    auto target = mlir::ait::getTensorType(sizes, type.getElementType());
+    return type == target ? input : create<mlir::ait::ExpandOp>(target, input);
+  }
+  /// `number` in the type of `like`, a tensor of floats.
+  mlir::Value full(mlir::Value like, double number) {
+    auto type = mlir::cast<mlir::RankedTensorType>(like.getType());
+    return create<mlir::ait::FullOp>(
+        type, rewriter.getFloatAttr(type.getElementType(), number));
+  }
+  /// `like`, which is a reduction, of `input` along `dims`, with results of
+  /// `elementType`.
+  mlir::Value reduceLike(mlir::Operation *like, mlir::Value input,
+                         llvm::ArrayRef<int64_t> dims, mlir::Type elementType) {
+    mlir::OperationState state(
+        location, like->getName(), input, reducedType(input, dims, elementType),
+        {rewriter.getNamedAttr("dims", rewriter.getDenseI64ArrayAttr(dims))});
+    return rewriter.create(state)->getResult(0);
+  }
+  /// `input` itself if it has these elements.
+  mlir::Value convert(mlir::Value input, mlir::Type elementType) {
+    auto type = mlir::cast<mlir::RankedTensorType>(input.getType());
+    auto target = mlir::ait::withElementType(type, elementType);
+    return type == target ? input : create<mlir::ait::ConvertOp>(target, input);
+  }
+  /// `input` itself if it has these sizes.
+  mlir::Value reshape(mlir::Value input,
+                      llvm::ArrayRef<mlir::AffineExpr> sizes) {
+    auto type = mlir::cast<mlir::RankedTensorType>(input.getType());
+    auto target = mlir::ait::getTensorType(sizes, type.getElementType());
+    return type == target ? input : create<mlir::ait::ReshapeOp>(target, input);
+  }
+  /// f32 for the narrow floating types: eager normalises in f32 and rounds
+  /// once.
+  static mlir::Type getArithmeticType(mlir::Value value) {
+    mlir::Type type =
+        mlir::cast<mlir::RankedTensorType>(value.getType()).getElementType();
+    return type.isF16() || type.isBF16()
+               ? mlir::Float32Type::get(type.getContext())
+               : type;
+  }
+
+private:
+  static mlir::RankedTensorType reducedType(mlir::Value input,
+                                            llvm::ArrayRef<int64_t> dims,
+                                            mlir::Type elementType) {
+    auto type = mlir::cast<mlir::RankedTensorType>(input.getType());
+    llvm::SmallVector<mlir::AffineExpr> sizes =
+        mlir::ait::getSymbolicSizes(type);
+    for (int64_t dim : dims)
+      sizes[dim] = mlir::getAffineConstantExpr(1, type.getContext());
+    return mlir::ait::getTensorType(sizes, elementType);
+  }
+
+  mlir::PatternRewriter &rewriter;
+  mlir::Location location;
+};
+
+} // namespace aitune
+
+#endif // AITUNE_COMPILER_TRANSFORMS_PRIMITIVEBUILDER_H

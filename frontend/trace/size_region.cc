@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 
 namespace aitune::frontend {
@@ -26,35 +27,40 @@ constexpr int64_t kMaxModulus = 64;
 constexpr int64_t kMostHalves = 32;
 constexpr int kRandomPoints = 48;
 
-SizeExpression Modulo(int symbol, int64_t modulus) {
-  return SizeExpression::Binary(Kind::kModulo, SizeExpression::Symbol(symbol),
-                                modulus);
+SizeExpression Modulo(const SizeExpression& size, int64_t modulus) {
+  return SizeExpression::Binary(Kind::kModulo, size, modulus);
 }
 
-// What a program decides by that aligns sizes: the remainder of a size, or of
-// the size that an image has after it was halved some times.
-std::vector<SizeConstraint> RemaindersOf(int symbol) {
-  std::vector<SizeConstraint> constraints;
+// The first constraint on remainders for which `fits` is true: what a program
+// decides by that aligns sizes, the remainder of a size or of the size that an
+// image has after it was halved some times.
+std::optional<SizeConstraint> FindRemainder(
+    int symbol, absl::FunctionRef<bool(const SizeConstraint&)> fits) {
   for (int64_t modulus = 2; modulus <= kMaxModulus; ++modulus) {
     for (int64_t remainder = 0; remainder < modulus; ++remainder) {
-      for (const Relation relation : {Relation::kZero, Relation::kNonZero})
-        constraints.push_back(
-            {Modulo(symbol, modulus) + SizeExpression(-remainder), relation});
+      for (const Relation relation : {Relation::kZero, Relation::kNonZero}) {
+        const SizeConstraint constraint = {
+            Modulo(SizeExpression::Symbol(symbol), modulus) +
+                SizeExpression(-remainder),
+            relation};
+        if (fits(constraint)) return constraint;
+      }
     }
   }
-  const SizeExpression size = SizeExpression::Symbol(symbol);
   for (int64_t parts = 2; parts <= kMostHalves; parts *= 2) {
     // Rounded down, as a pool does, or up, as a padded convolution does.
     for (const int64_t added : {int64_t{0}, parts - 1}) {
       const SizeExpression part = SizeExpression::Binary(
-          Kind::kFloorDivide, size + SizeExpression(added), parts);
-      for (int64_t modulus = 2; modulus <= kMostHalves; modulus *= 2)
-        constraints.push_back(
-            {SizeExpression::Binary(Kind::kModulo, part, modulus),
-             Relation::kZero});
+          Kind::kFloorDivide,
+          SizeExpression::Symbol(symbol) + SizeExpression(added), parts);
+      for (int64_t modulus = 2; modulus <= kMostHalves; modulus *= 2) {
+        const SizeConstraint constraint = {Modulo(part, modulus),
+                                           Relation::kZero};
+        if (fits(constraint)) return constraint;
+      }
     }
   }
-  return constraints;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -276,9 +282,12 @@ void SizeRegion::RestrictOne(int symbol, const Predicate& holds,
     return true;
   };
   if (range.min == ranges_[s].min && range.max == ranges_[s].max) {
-    for (const SizeConstraint& constraint : RemaindersOf(symbol)) {
-      if (!constraint.Holds(anchor_) || !separates(constraint)) continue;
-      Add(constraint);
+    const std::optional<SizeConstraint> constraint =
+        FindRemainder(symbol, [&](const SizeConstraint& remainder) {
+          return remainder.Holds(anchor_) && separates(remainder);
+        });
+    if (constraint) {
+      Add(*constraint);
       AddReason(reason);
       return;
     }
@@ -338,27 +347,23 @@ bool SizeRegion::Restrict(const std::vector<int>& symbols,
       return true;
     }
   }
-  // One of the symbols alone may decide.
-  for (const int symbol : dynamic) {
+  const auto decide = [&](absl::Span<const int> deciding) {
     SizeRegion narrowed = *this;
-    narrowed.RestrictOne(symbol, holds, {}, reason);
+    for (const int symbol : deciding)
+      narrowed.RestrictOne(symbol, holds, {}, reason);
     const std::vector<SizePoint> left =
         narrowed.Points(dynamic, kMaxPoints, nullptr);
     if (!std::all_of(left.begin(), left.end(),
                      [&](const SizePoint& point) { return holds(point); }))
-      continue;
+      return false;
     *this = std::move(narrowed);
     return true;
-  }
+  };
+  // One of the symbols alone may decide.
+  for (const int symbol : dynamic)
+    if (decide({symbol})) return true;
   // Or each for itself, as the height and the width of an image do.
-  SizeRegion each = *this;
-  for (const int symbol : dynamic) each.RestrictOne(symbol, holds, {}, reason);
-  const std::vector<SizePoint> left = each.Points(dynamic, kMaxPoints, nullptr);
-  if (std::all_of(left.begin(), left.end(),
-                  [&](const SizePoint& point) { return holds(point); })) {
-    *this = std::move(each);
-    return true;
-  }
+  if (dynamic.size() > 1 && decide(dynamic)) return true;
   for (size_t i = 0; i + 1 < dynamic.size(); ++i) Fix(dynamic[i], reason);
   RestrictOne(dynamic.back(), holds, forms, reason);
   return true;

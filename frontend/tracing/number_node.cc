@@ -104,33 +104,29 @@ absl::Status Interpreter::InferSizes(const Invocation& call,
                                      const Results& results) {
   if (results.size() != 1) return absl::OkStatus();
   const ProbedRef& result = results[0];
+  const std::string& name = call.schema->name();
+  const std::vector<SizeExpression>* const sizes =
+      call.arguments.empty() ? nullptr : KnownSizes(*call.arguments[0]);
   // Tensors and lists of sizes: their formulas are the tensor's own.
-  if (call.schema->name() == "aten::size" && !call.arguments.empty() &&
-      ((call.arguments[0]->IsTensor() && call.arguments[0]->has_type) ||
-       call.arguments[0]->has_sizes)) {
-    const std::vector<SizeExpression>& sizes = call.arguments[0]->type.sizes;
+  if (name == "aten::size" && sizes != nullptr) {
     if (result->kind == Kind::kList &&
-        result->elements.size() == sizes.size()) {
-      for (size_t axis = 0; axis < sizes.size(); ++axis)
-        SetSize(*result->elements[axis], sizes[axis]);
+        result->elements.size() == sizes->size()) {
+      for (size_t axis = 0; axis < sizes->size(); ++axis)
+        SetSize(*result->elements[axis], (*sizes)[axis]);
     } else if (result->kind == Kind::kPlain && call.arguments.size() == 2 &&
                call.arguments[1]->uniform &&
                call.arguments[1]->probes[0].isInt()) {
       int64_t axis = call.arguments[1]->probes[0].toInt();
-      if (axis < 0) axis += static_cast<int64_t>(sizes.size());
-      if (axis >= 0 && axis < static_cast<int64_t>(sizes.size()))
-        SetSize(*result, sizes[static_cast<size_t>(axis)]);
+      if (axis < 0) axis += static_cast<int64_t>(sizes->size());
+      if (axis >= 0 && axis < static_cast<int64_t>(sizes->size()))
+        SetSize(*result, (*sizes)[static_cast<size_t>(axis)]);
     }
     return absl::OkStatus();
   }
-  if ((call.schema->name() == "aten::numel" ||
-       call.schema->name() == "aten::sym_numel") &&
-      result->kind == Kind::kPlain && call.arguments.size() == 1 &&
-      ((call.arguments[0]->IsTensor() && call.arguments[0]->has_type) ||
-       call.arguments[0]->has_sizes)) {
+  if ((name == "aten::numel" || name == "aten::sym_numel") &&
+      sizes != nullptr && result->kind == Kind::kPlain) {
     SizeExpression product(1);
-    for (const SizeExpression& size : call.arguments[0]->type.sizes)
-      product = product * size;
+    for (const SizeExpression& size : *sizes) product = product * size;
     SetSize(*result, fitter_.Simplify(product));
     return absl::OkStatus();
   }

@@ -29,6 +29,12 @@ bool HasOpaque(const ProbedValue& value) {
                      [](const ProbedRef& e) { return HasOpaque(*e); });
 }
 
+const std::vector<SizeExpression>* KnownSizes(const ProbedValue& value) {
+  return value.has_sizes || (value.IsTensor() && value.has_type)
+             ? &value.type.sizes
+             : nullptr;
+}
+
 bool HasUnknownSizes(const ProbedValue& value) {
   if (value.kind == ProbedValue::Kind::kOpaque)
     return !value.has_sizes && !value.is_list_of_known;

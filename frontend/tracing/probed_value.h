@@ -132,6 +132,9 @@ struct ProbedValue {
 
 // Whether the value or a part of it is opaque.
 bool HasOpaque(const ProbedValue& value);
+// The sizes of a tensor, of complex numbers too; null if it is none or if they
+// are not known.
+const std::vector<SizeExpression>* KnownSizes(const ProbedValue& value);
 // Whether an opaque part has sizes that are not known.
 bool HasUnknownSizes(const ProbedValue& value);
 // Whether the dtype, rank or kind of the value or a part of it depends on data.

@@ -39,6 +39,18 @@ std::optional<ValueId> AddBetter(const OperatorCall& op,
   return std::nullopt;
 }
 
+// Appends the sizes of each tensor of a result; false if they are not known.
+bool AppendSizes(const ProbedValue& result,
+                 std::vector<std::vector<SizeExpression>>& all) {
+  if (const std::vector<SizeExpression>* const sizes = KnownSizes(result)) {
+    all.push_back(*sizes);
+    return true;
+  }
+  return !result.IsTensor() && result.kind != ProbedValue::Kind::kOpaque &&
+         std::all_of(result.elements.begin(), result.elements.end(),
+                     [&](const ProbedRef& e) { return AppendSizes(*e, all); });
+}
+
 }  // namespace
 
 absl::Status Interpreter::MakeRecipes(OperatorCall& op) {
@@ -113,21 +125,8 @@ absl::Status Interpreter::CheckResults(const OperatorCall& op) {
   AITUNE_RETURN_IF_ERROR(InferSizes(call, results));
   if (op.is_uniform() || !op.gives_tensors) return absl::OkStatus();
   std::vector<std::vector<SizeExpression>> expected;
-  for (const ProbedRef& result : results) {
-    if (result->kind == ProbedValue::Kind::kOpaque) {
-      if (!result->has_sizes || !result->probes[0].isTensor())
-        return absl::OkStatus();
-      expected.push_back(result->type.sizes);
-      continue;
-    }
-    if (HasOpaque(*result)) return absl::OkStatus();
-    std::vector<ProbedRef> tensors;
-    CollectTensors(result, tensors);
-    for (const ProbedRef& tensor : tensors) {
-      if (!tensor->has_type) return absl::OkStatus();
-      expected.push_back(tensor->type.sizes);
-    }
-  }
+  for (const ProbedRef& result : results)
+    if (!AppendSizes(*result, expected)) return absl::OkStatus();
   return CheckSizes(call, expected);
 }
 

@@ -279,7 +279,7 @@ SizeFunctionRef Interpreter::ShapeOf(const ProbedRef& value) const {
     return SizeFunction::Shape(value->type.sizes,
                                ToScalarType(value->type.dtype));
   if (value->kind == Kind::kOpaque) {
-    if (!value->has_sizes || !value->probes[0].isTensor()) return nullptr;
+    if (!value->has_sizes) return nullptr;
     const at::ScalarType type = value->tensor().scalar_type();
     // Quantised tensors, for example, are more than sizes and a dtype.
     if (!at::isComplexType(type) && !FromScalarType(type)) return nullptr;

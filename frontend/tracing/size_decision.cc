@@ -316,9 +316,8 @@ std::vector<SizeFunctionRef> Interpreter::ResultFunctions(
   for (const ProbedRef& argument : call.arguments) {
     SizeFunctionRef function = FunctionOf(argument);
     // Of tensors with input data in them only queries are functions.
-    const bool has_sizes =
-        argument->has_sizes || (argument->IsTensor() && argument->has_type);
-    if (function == nullptr && has_sizes && IsMetadataQuery(*call.schema)) {
+    if (function == nullptr && KnownSizes(*argument) != nullptr &&
+        IsMetadataQuery(*call.schema)) {
       const bool contiguous = std::all_of(
           argument->probes.begin(), argument->probes.end(),
           [](const c10::IValue& v) { return v.toTensor().is_contiguous(); });

@@ -92,8 +92,6 @@ absl::Status CudnnRules::acceptCall(const LibraryMatch &match,
                                     func::FuncOp kernel) const {
   if (!match.call.has_convolution())
     return absl::UnimplementedError("cuDNN: a matmul");
-  if (match.call.convolution().transposed())
-    return absl::UnimplementedError("cuDNN: a transposed convolution");
   // [O, I, spatial...] in memory is channels-last only where I or the window
   // is 1; constants are packed so.
   const unsigned filter = match.arguments[1];

@@ -248,10 +248,7 @@ absl::Status fillCall(Operation *root, const LibraryRules &rules, Step &call) {
   }
   for (int64_t value : convolution.getDilation())
     conv.add_dilation(value);
-  for (int64_t value : convolution.getOutputPadding())
-    conv.add_output_padding(value);
   conv.set_groups(convolution.getGroups());
-  conv.set_transposed(convolution.getTransposed());
   return absl::OkStatus();
 }
 

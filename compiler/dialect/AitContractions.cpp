@@ -111,73 +111,106 @@ AffineExpr MatmulOp::countFlops() {
 
 //===-- Convolution ------------------------------------------------------===//
 
-LogicalResult ConvolutionOp::verify() {
-  RankedTensorType input = getInput().getType();
-  RankedTensorType filter = getFilter().getType();
-  RankedTensorType result = getType();
-  const int64_t rank = input.getRank(), spatial = rank - 2;
-  if ((rank != 4 && rank != 5) || filter.getRank() != rank ||
-      result.getRank() != rank)
-    return emitOpError("needs one rank of 4 or 5, not ")
-           << input << ", " << filter << " and " << result;
-  auto check = [&](StringRef name, ArrayRef<int64_t> numbers, int64_t least) {
-    if (static_cast<int64_t>(numbers.size()) == spatial &&
-        llvm::all_of(numbers, [&](int64_t n) { return n >= least; }))
-      return success();
-    return LogicalResult(emitOpError(name)
-                         << " needs " << spatial << " numbers ("
-                         << (spatial == 3 ? "depth, " : "")
-                         << "height, width), each at least " << least);
-  };
-  if (failed(check("stride", getStride(), 1)) ||
-      failed(check("padding", getPadding(), 0)) ||
-      failed(check("dilation", getDilation(), 1)) ||
-      failed(check("output_padding", getOutputPadding(), 0)))
-    return failure();
-  int64_t groups = getGroups();
-  if (groups < 1)
-    return emitOpError("groups must be at least 1, not ") << groups;
-  int64_t channel = getChannelsLast() ? rank - 1 : 1;
-  int64_t first = getChannelsLast() ? 1 : 2; // spatial axis
-  int64_t inFilter = filter.getDimSize(getTransposed() ? 0 : 1);
-  int64_t outFilter = filter.getDimSize(getTransposed() ? 1 : 0);
-  int64_t in = input.getDimSize(channel), out = result.getDimSize(channel);
-  if (!filter.hasStaticShape() || ShapedType::isDynamic(in) ||
-      ShapedType::isDynamic(out))
-    return emitOpError("needs static channels and filter sizes");
-  if (in % groups || out % groups ||
-      in / (getTransposed() ? 1 : groups) != inFilter ||
-      out / (getTransposed() ? groups : 1) != outFilter)
-    return emitOpError("channels of ")
+namespace {
+
+/// What a convolution and a transposed one require of their operands. `inputs`
+/// and `outputs` are the channels that the filter is for, and `sizeOf` gives
+/// the result's size along a spatial axis for the input's.
+template <typename Op>
+LogicalResult verifyConvolution(
+    Op op, bool channelsLast, int64_t inputs, int64_t outputs,
+    llvm::function_ref<Wide(unsigned axis, int64_t size)> sizeOf) {
+  RankedTensorType input = op.getInput().getType();
+  RankedTensorType filter = op.getFilter().getType();
+  RankedTensorType result = op.getType();
+  const int64_t channel = channelsLast ? input.getRank() - 1 : 1;
+  const int64_t first = channelsLast ? 1 : 2; // spatial axis
+  const int64_t groups = op.getGroups();
+  if (input.getDimSize(channel) != inputs ||
+      result.getDimSize(channel) != outputs || inputs % groups ||
+      outputs % groups)
+    return op.emitOpError("channels of ")
            << input << ", " << filter << " and " << result << " do not fit in "
            << groups << " groups";
   if (!mayBeEqual(getSymbolicSizes(input)[0], getSymbolicSizes(result)[0]))
-    return emitOpError("batches of ")
+    return op.emitOpError("batches of ")
            << input << " and " << result << " differ";
-  for (int64_t i = 0; i < spatial; ++i) {
-    int64_t size = input.getDimSize(first + i);
-    int64_t resultSize = result.getDimSize(first + i);
+  for (int64_t axis = 0; axis < input.getRank() - 2; ++axis) {
+    const int64_t size = input.getDimSize(first + axis);
+    const int64_t resultSize = result.getDimSize(first + axis);
     if (ShapedType::isDynamic(size) || ShapedType::isDynamic(resultSize))
       continue;
-    Wide expected =
-        getTransposed()
-            ? Wide(size - 1) * getStride()[i] - 2 * Wide(getPadding()[i]) +
-                  Wide(getDilation()[i]) * (filter.getDimSize(2 + i) - 1) +
-                  getOutputPadding()[i] + 1
-            : countWindows(size, filter.getDimSize(2 + i), getStride()[i],
-                           getPadding()[i], getDilation()[i]);
-    if (expected != resultSize)
-      return emitOpError("axis ")
-             << first + i << " of " << result << " should have size "
+    if (const Wide expected = sizeOf(axis, size); expected != resultSize)
+      return op.emitOpError("axis ")
+             << first + axis << " of " << result << " should have size "
              << static_cast<int64_t>(expected);
   }
   if (input.getElementType() != filter.getElementType() ||
       (input.getElementType() != result.getElementType() &&
        !result.getElementType().isF32()))
-    return emitOpError("element types of ")
+    return op.emitOpError("element types of ")
            << input << ", " << filter << " and " << result
            << " do not go together";
   return success();
+}
+
+/// Ranks, static sizes and the attributes that both have.
+template <typename Op> LogicalResult verifyNumbers(Op op) {
+  RankedTensorType input = op.getInput().getType();
+  RankedTensorType filter = op.getFilter().getType();
+  RankedTensorType result = op.getType();
+  const int64_t rank = input.getRank(), spatial = rank - 2;
+  if ((rank != 4 && rank != 5) || filter.getRank() != rank ||
+      result.getRank() != rank)
+    return op.emitOpError("needs one rank of 4 or 5, not ")
+           << input << ", " << filter << " and " << result;
+  if (!filter.hasStaticShape())
+    return op.emitOpError("needs static channels and filter sizes");
+  if (op.getGroups() < 1)
+    return op.emitOpError("groups must be at least 1, not ") << op.getGroups();
+  SmallVector<std::tuple<StringRef, ArrayRef<int64_t>, int64_t>> lists = {
+      {"stride", op.getStride(), 1},
+      {"padding", op.getPadding(), 0},
+      {"dilation", op.getDilation(), 1}};
+  if constexpr (std::is_same_v<Op, TransposedConvolutionOp>)
+    lists.emplace_back("output_padding", op.getOutputPadding(), 0);
+  for (auto [name, numbers, least] : lists)
+    if (static_cast<int64_t>(numbers.size()) != spatial ||
+        llvm::any_of(numbers, [least = least](int64_t number) {
+          return number < least;
+        }))
+      return op.emitOpError(name) << " needs " << spatial << " numbers ("
+                                  << (spatial == 3 ? "depth, " : "")
+                                  << "height, width), each at least " << least;
+  return success();
+}
+
+} // namespace
+
+LogicalResult ConvolutionOp::verify() {
+  if (failed(verifyNumbers(*this)))
+    return failure();
+  ArrayRef<int64_t> filter = getFilter().getType().getShape();
+  return verifyConvolution(
+      *this, getChannelsLast(), filter[1] * int64_t(getGroups()), filter[0],
+      [&](unsigned axis, int64_t size) {
+        return countWindows(size, filter[2 + axis], getStride()[axis],
+                            getPadding()[axis], getDilation()[axis]);
+      });
+}
+
+LogicalResult TransposedConvolutionOp::verify() {
+  if (failed(verifyNumbers(*this)))
+    return failure();
+  ArrayRef<int64_t> filter = getFilter().getType().getShape();
+  return verifyConvolution(
+      *this, /*channelsLast=*/false, filter[0],
+      filter[1] * int64_t(getGroups()), [&](unsigned axis, int64_t size) {
+        return Wide(size - 1) * getStride()[axis] -
+               2 * Wide(getPadding()[axis]) +
+               Wide(getDilation()[axis]) * (filter[2 + axis] - 1) +
+               getOutputPadding()[axis] + 1;
+      });
 }
 
 KernelKind ConvolutionOp::getKernelKind() { return KernelKind::Convolution; }
@@ -193,19 +226,15 @@ ProductSizes ConvolutionOp::getProductSizes() {
   sizes.erase(sizes.begin() + channel);
   ArrayRef<int64_t> filter = getFilter().getType().getShape();
   const int64_t groups = getGroups();
-  const int64_t inputs = getTransposed() ? filter[0] / groups : filter[1];
   return {getAffineConstantExpr(groups, getContext()),
           multiply(sizes, getContext()),
           canonicalizeSize(channels.floorDiv(groups)),
-          getAffineConstantExpr(inputs * countTaps(filter), getContext())};
+          getAffineConstantExpr(filter[1] * countTaps(filter), getContext())};
 }
 
 AffineExpr ConvolutionOp::countFlops() {
   ArrayRef<int64_t> filter = getFilter().getType().getShape();
-  // Each element of the input, if transposed, else of the result.
-  return countElements(getTransposed() ? Value(getInput())
-                                       : Value(getResult())) *
-         (2 * filter[1] * countTaps(filter));
+  return countElements(getResult()) * (2 * filter[1] * countTaps(filter));
 }
 
 //===-- Attention --------------------------------------------------------===//

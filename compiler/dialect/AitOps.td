@@ -244,19 +244,33 @@ def Ait_MatmulOp : Ait_Op<"matmul", [Pure, DeclareOpInterfaceMethods<Ait_Contrac
 def Ait_ConvolutionOp : Ait_Op<"convolution", [Pure, DeclareOpInterfaceMethods<Ait_Contraction>]> {
   let summary = "convolution of images or volumes without bias (aten::convolution)";
   let description = [{
-    The filter is [O, I / groups, KH, KW] ([I, O / groups, KH, KW] when
-    transposed), with static sizes. Input and result are [N, C, H, W], or
-    [N, H, W, C] with channels_last, which ait-layout sets. Volumes have a depth
-    before the height, in the filter too. `stride`, `padding`, `dilation` and
-    `output_padding` are ATen's: a number for each of these axes, in pixels.
-    Input and filter have one element type, which is the result's; inside
-    kernels the result may be f32.
+    The filter is [O, I / groups, KH, KW], with static sizes. Input and result
+    are [N, C, H, W], or [N, H, W, C] with channels_last, which ait-layout sets.
+    Volumes have a depth before the height, in the filter too. `stride`,
+    `padding` and `dilation` are ATen's: a number for each of these axes, in
+    pixels. Input and filter have one element type, which is the result's;
+    inside kernels the result may be f32.
   }];
   let arguments = (ins Ait_Tensor:$input, Ait_Tensor:$filter,
                        DenseI64ArrayAttr:$stride, DenseI64ArrayAttr:$padding,
                        DenseI64ArrayAttr:$dilation, I64Attr:$groups,
-                       UnitAttr:$transposed, DefaultValuedAttr<DenseI64ArrayAttr, "{0, 0}">:$output_padding,
                        UnitAttr:$channels_last);
+  let results = (outs Ait_Tensor:$result);
+  let assemblyFormat = "$input `,` $filter attr-dict `:` functional-type(operands, $result)";
+  let hasVerifier = 1;
+}
+
+def Ait_TransposedConvolutionOp : Ait_Op<"transposed_convolution", [Pure]> {
+  let summary = "the gradient of a convolution with respect to its input (aten::conv_transpose2d, 3d)";
+  let description = [{
+    The filter is [I, O / groups, KH, KW], with static sizes; input and result
+    are [N, C, H, W]. All else is as of ait.convolution, which
+    ait-transposed-convolutions makes of it. `output_padding` is ATen's.
+  }];
+  let arguments = (ins Ait_Tensor:$input, Ait_Tensor:$filter,
+                       DenseI64ArrayAttr:$stride, DenseI64ArrayAttr:$padding,
+                       DenseI64ArrayAttr:$dilation, I64Attr:$groups,
+                       DenseI64ArrayAttr:$output_padding);
   let results = (outs Ait_Tensor:$result);
   let assemblyFormat = "$input `,` $filter attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;

@@ -68,7 +68,7 @@ func.func @matmul_contracted(%x: tensor<2x3xf32>, %y: tensor<4x5xf32>) {
 
 func.func @convolution_of_volumes(%x: tensor<1x3x8x8x8xf32>, %w: tensor<4x3x3x3x3xf32>) {
   // expected-error @+1 {{stride needs 3 numbers (depth, height, width), each at least 1}}
-  %0 = ait.convolution %x, %w {stride = array<i64: 1, 1>, padding = array<i64: 0, 0, 0>, dilation = array<i64: 1, 1, 1>, groups = 1 : i64, output_padding = array<i64: 0, 0, 0>}
+  %0 = ait.convolution %x, %w {stride = array<i64: 1, 1>, padding = array<i64: 0, 0, 0>, dilation = array<i64: 1, 1, 1>, groups = 1 : i64}
     : (tensor<1x3x8x8x8xf32>, tensor<4x3x3x3x3xf32>) -> tensor<1x4x6x6x6xf32>
   return
 }
@@ -77,7 +77,7 @@ func.func @convolution_of_volumes(%x: tensor<1x3x8x8x8xf32>, %w: tensor<4x3x3x3x
 
 func.func @convolution_depth(%x: tensor<1x3x8x8x8xf32>, %w: tensor<4x3x3x3x3xf32>) {
   // expected-error @+1 {{axis 2 of 'tensor<1x4x7x6x6xf32>' should have size 6}}
-  %0 = ait.convolution %x, %w {stride = array<i64: 1, 1, 1>, padding = array<i64: 0, 0, 0>, dilation = array<i64: 1, 1, 1>, groups = 1 : i64, output_padding = array<i64: 0, 0, 0>}
+  %0 = ait.convolution %x, %w {stride = array<i64: 1, 1, 1>, padding = array<i64: 0, 0, 0>, dilation = array<i64: 1, 1, 1>, groups = 1 : i64}
     : (tensor<1x3x8x8x8xf32>, tensor<4x3x3x3x3xf32>) -> tensor<1x4x7x6x6xf32>
   return
 }

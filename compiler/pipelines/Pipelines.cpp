@@ -37,6 +37,9 @@ void buildTransformPipeline(OpPassManager &passManager,
   // by any later pattern.
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());
+  // No device has code for transposed convolutions. Before filters are folded:
+  // it moves some.
+  functions.addPass(createTransposedConvolutions());
   // On a CPU alone, whose kernels are for images. Before filters are folded: it
   // moves some.
   if (!options.onCuda)

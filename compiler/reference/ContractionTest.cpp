@@ -167,8 +167,7 @@ TEST(ConvolutionTest, StridePaddingAndDilation) {
 TEST(ConvolutionTest, Volumes) {
   const std::string attributes =
       "stride = array<i64: 2, 1, 1>, padding = array<i64: 1, 0, 0>, dilation = "
-      "array<i64: 1, 1, 1>, groups = 1 : i64, output_padding = array<i64: 0, "
-      "0, 0>";
+      "array<i64: 1, 1, 1>, groups = 1 : i64";
   // Reads depths -1 to 1 and 1 to 3, of columns 0 and 1.
   EXPECT_THAT(
       valuesOf(convolve(attributes, "tensor<1x1x4x1x2xf32>",
@@ -188,27 +187,6 @@ TEST(ConvolutionTest, Groups) {
       valuesOf(convolve("stride = array<i64: 1, 1>, padding = array<i64: 0, "
                         "0>, dilation = array<i64: 1, 1>, groups = 2 : i64",
                         "tensor<1x2x1x1xf32>", "tensor<4x1x1x1xf32>",
-                        "tensor<1x4x1x1xf32>"),
-               {{1, 10}, {1, 2, 3, 4}}),
-      ElementsAre(1, 2, 30, 40));
-}
-
-TEST(ConvolutionTest, Transposed) {
-  // Each input element adds the filter at twice its place.
-  EXPECT_THAT(
-      valuesOf(convolve("stride = array<i64: 1, 2>, padding = array<i64: 0, "
-                        "0>, dilation = array<i64: 1, 1>, groups = 1 : i64, "
-                        "transposed",
-                        "tensor<1x1x1x2xf32>", "tensor<1x1x1x3xf32>",
-                        "tensor<1x1x1x5xf32>"),
-               {{1, 10}, {1, 2, 3}}),
-      ElementsAre(1, 2, 3 + 10, 20, 30));
-  // Two groups of one channel in and two out.
-  EXPECT_THAT(
-      valuesOf(convolve("stride = array<i64: 1, 1>, padding = array<i64: 0, "
-                        "0>, dilation = array<i64: 1, 1>, groups = 2 : i64, "
-                        "transposed",
-                        "tensor<1x2x1x1xf32>", "tensor<2x2x1x1xf32>",
                         "tensor<1x4x1x1xf32>"),
                {{1, 10}, {1, 2, 3, 4}}),
       ElementsAre(1, 2, 30, 40));

@@ -113,7 +113,6 @@ public:
   ConvolutionNode(const Site &site, ait::ConvolutionOp op)
       : Node(site.format, site.sizes, site.effort), input(*site.operands[0]),
         filter(*site.operands[1]), op(op), groups(op.getGroups()),
-        isTransposed(op.getTransposed()),
         channel(op.getChannelsLast() ? sizes.size() - 1 : 1),
         first(op.getChannelsLast() ? 1 : 2),
         unit(operandUnit(input, site.options.tf32Convolution)),
@@ -127,13 +126,8 @@ private:
   /// The input's position along spatial axis `i` that tap `tap` reads for a
   /// result's; nothing if it reads none.
   std::optional<int64_t> source(size_t i, int64_t position, int64_t tap) const {
-    int64_t place = position * strides[i] - padding[i] + tap * dilation[i];
-    if (isTransposed) {
-      place = position + padding[i] - tap * dilation[i];
-      if (place % strides[i] != 0)
-        return std::nullopt;
-      place /= strides[i];
-    }
+    const int64_t place =
+        position * strides[i] - padding[i] + tap * dilation[i];
     return place >= 0 && place < input.sizes[first + i] ? std::optional(place)
                                                         : std::nullopt;
   }
@@ -143,7 +137,6 @@ private:
   Node &input, &filter;
   ait::ConvolutionOp op;
   const int64_t groups;
-  const bool isTransposed;
   const int64_t channel, first; ///< axes: of channels, the first spatial one
   const double unit;
   const SmallVector<int64_t> strides, padding, dilation;
@@ -183,19 +176,12 @@ double ConvolutionNode::transformError(int64_t output) {
   const auto [norm, isNew] = filterNorms.try_emplace(output, 0.0);
   if (isNew) {
     Sizes counts = filter.sizes;
-    counts[0] = isTransposed ? filter.sizes[0] / groups : 1;
-    if (isTransposed)
-      counts[1] = 1;
-    Sizes place(counts.size(), 0), counter(counts.size(), 0);
+    counts[0] = 1;
+    Sizes counter(counts.size(), 0);
     double squares = 0;
     do {
-      place = counter;
-      if (isTransposed) {
-        place[0] += output / filter.sizes[1] * counts[0];
-        place[1] = output % filter.sizes[1];
-      } else {
-        place[0] = output;
-      }
+      Sizes place = counter;
+      place[0] = output;
       const double value = filter.valueAt(place.data());
       squares += value * value;
     } while (!effort.isSpent() && next(counts, counter.data()));
@@ -217,8 +203,7 @@ Element ConvolutionNode::compute(const int64_t *index) {
                 inputs = input.sizes[channel] / groups;
   Sizes from(index, index + sizes.size()), tap(sizes.size(), 0);
   from[channel] = group * inputs;
-  tap[0] = isTransposed ? group * inputs : output;
-  tap[1] = isTransposed ? output % perGroup : 0;
+  tap[0] = output;
   const Sizes taps(filter.sizes.begin() + 2, filter.sizes.end());
   Sizes counter(taps.size(), 0);
   Sum sum;
@@ -232,8 +217,8 @@ Element ConvolutionNode::compute(const int64_t *index) {
       tap[2 + i] = counter[i];
     }
     if (isInside)
-      addDotProduct(input, from.data(), channel, filter, tap.data(),
-                    isTransposed ? 0 : 1, inputs, effort, sum);
+      addDotProduct(input, from.data(), channel, filter, tap.data(), 1, inputs,
+                    effort, sum);
   } while (next(taps, counter.data()));
   const Element total = sum.result(format, unit);
   if (!format.isFloat)

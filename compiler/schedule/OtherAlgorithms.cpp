@@ -13,8 +13,7 @@ namespace {
 bool mayUseHalfVectors(ait::ConvolutionOp convolution, const Target &target) {
   auto filter = cast<RankedTensorType>(convolution.getFilter().getType());
   const int64_t groups = convolution.getGroups();
-  if (!convolution.getChannelsLast() || convolution.getTransposed() ||
-      filter.isDynamicDim(0))
+  if (!convolution.getChannelsLast() || filter.isDynamicDim(0))
     return false;
   const int64_t sumBits = filter.getElementType().isF64() ? 64 : 32;
   return aitune::mayUseHalfVectors(groups, filter.getDimSize(0) / groups,

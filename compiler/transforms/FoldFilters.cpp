@@ -43,25 +43,56 @@ std::vector<int64_t> stridesOf(ArrayRef<int64_t> sizes) {
   return strides;
 }
 
+/// Calls `visit(number, start + sum(index[axis] * strides[axis]))` for each
+/// element of a tensor of these sizes, with its number in row-major order.
+void forEachElement(ArrayRef<int64_t> sizes, int64_t start,
+                    ArrayRef<int64_t> strides,
+                    llvm::function_ref<void(int64_t, int64_t)> visit) {
+  SmallVector<int64_t> index(sizes.size(), 0);
+  const int64_t count = ElementCount(sizes);
+  for (int64_t number = 0; number < count; ++number) {
+    visit(number, start);
+    for (size_t axis = sizes.size(); axis-- > 0;) {
+      start += strides[axis];
+      if (++index[axis] < sizes[axis])
+        break;
+      start -= strides[axis] * sizes[axis];
+      index[axis] = 0;
+    }
+  }
+}
+
 /// The elements at `start + sum(index[axis] * strides[axis])` of `source`.
 Content gather(const Content &source, int64_t start, ArrayRef<int64_t> strides,
                ArrayRef<int64_t> sizes) {
   Content result = {{}, sizes.vec(), source.dtype, source.name};
   const int64_t width = source.elementBytes();
-  const int64_t count = ElementCount(result.sizes);
-  result.bytes.resize(count * width);
-  SmallVector<int64_t> index(sizes.size(), 0);
-  int64_t from = start;
-  for (int64_t i = 0; i < count; ++i) {
-    std::memcpy(&result.bytes[i * width], &source.bytes[from * width], width);
-    for (size_t axis = sizes.size(); axis-- > 0;) {
-      from += strides[axis];
-      if (++index[axis] < sizes[axis])
-        break;
-      from -= strides[axis] * sizes[axis];
-      index[axis] = 0;
-    }
-  }
+  result.bytes.resize(ElementCount(result.sizes) * width);
+  forEachElement(sizes, start, strides, [&](int64_t number, int64_t from) {
+    std::memcpy(&result.bytes[number * width], &source.bytes[from * width],
+                width);
+  });
+  return result;
+}
+
+/// Nothing if `pad` adds other elements than zeros, or removes some.
+std::optional<Content> padWithZeros(const Content &source, PadOp pad) {
+  auto isNegative = [](int64_t number) { return number < 0; };
+  if (!pad.getValue().isPosZero() || llvm::any_of(pad.getLow(), isNegative) ||
+      llvm::any_of(pad.getHigh(), isNegative))
+    return std::nullopt;
+  Content result = {
+      {}, pad.getType().getShape().vec(), source.dtype, source.name};
+  const int64_t width = source.elementBytes();
+  result.bytes.resize(ElementCount(result.sizes) * width, 0);
+  const std::vector<int64_t> strides = stridesOf(result.sizes);
+  int64_t start = 0;
+  for (auto [low, stride] : llvm::zip_equal(pad.getLow(), strides))
+    start += low * stride;
+  forEachElement(source.sizes, start, strides, [&](int64_t number, int64_t to) {
+    std::memcpy(&result.bytes[to * width], &source.bytes[number * width],
+                width);
+  });
   return result;
 }
 
@@ -109,7 +140,7 @@ private:
           view.dtype,
           tensor->name};
     }
-    if (!isa<ReshapeOp, PermuteOp, SliceOp>(op))
+    if (!isa<ReshapeOp, PermuteOp, SliceOp, FlipOp, PadOp>(op))
       return std::nullopt;
     std::optional<Content> source = evaluate(op->getOperand(0));
     if (!source)
@@ -125,8 +156,17 @@ private:
         permuted.push_back(strides[axis]);
       return gather(*source, 0, permuted, type.getShape());
     }
-    auto slice = cast<SliceOp>(op);
     int64_t start = 0;
+    if (auto flip = dyn_cast<FlipOp>(op)) {
+      for (int64_t axis : flip.getDims()) {
+        start += (source->sizes[axis] - 1) * strides[axis];
+        strides[axis] = -strides[axis];
+      }
+      return gather(*source, start, strides, type.getShape());
+    }
+    if (auto pad = dyn_cast<PadOp>(op))
+      return padWithZeros(*source, pad);
+    auto slice = cast<SliceOp>(op);
     for (auto [axis, first, step] :
          llvm::enumerate(slice.getStarts(), slice.getSteps())) {
       start += first * strides[axis];

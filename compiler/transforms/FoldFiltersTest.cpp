@@ -97,6 +97,28 @@ TEST_F(FoldFiltersTest, PermutedAndSlicedElementsAreMoved) {
               ElementsAre(1, 5, 9, 3, 7, 11, 13, 17, 21, 15, 19, 23));
 }
 
+TEST_F(FoldFiltersTest, ElementsAreReversedAndPaddedWithZeros) {
+  fold(program("tensor<2x2x1x2xf32>",
+               "  %r = ait.flip %w {dims = array<i64: 1, 3>} : "
+               "tensor<2x2x1x2xf32> -> tensor<2x2x1x2xf32>\n"
+               "  %f = ait.pad %r {low = array<i64: 0, 0, 0, 1>, high = "
+               "array<i64: 0, 0, 0, 0>, value = 0.0 : f64} : "
+               "tensor<2x2x1x2xf32> -> tensor<2x2x1x3xf32>\n"),
+       {2, 2, 1, 2});
+  ASSERT_THAT(added, SizeIs(1));
+  EXPECT_THAT(numbersOf(added[0]),
+              ElementsAre(0, 3, 2, 0, 1, 0, 0, 7, 6, 0, 5, 4));
+}
+
+TEST_F(FoldFiltersTest, FiltersPaddedWithOtherNumbersStay) {
+  fold(program("tensor<2x2x1x2xf32>",
+               "  %f = ait.pad %w {low = array<i64: 0, 0, 0, 1>, high = "
+               "array<i64: 0, 0, 0, 0>, value = 1.0 : f64} : "
+               "tensor<2x2x1x2xf32> -> tensor<2x2x1x3xf32>\n"),
+       {2, 2, 1, 2});
+  EXPECT_THAT(added, IsEmpty());
+}
+
 TEST_F(FoldFiltersTest, AComputedFilterStays) {
   fold(program("tensor<2x2x1x3xf32>",
                "  %f = ait.neg %w : tensor<2x2x1x3xf32>\n"),

@@ -118,8 +118,8 @@ bool isOfPlanes(ConvolutionOp op) {
   Value constant = op.getFilter();
   while (auto reshape = constant.getDefiningOp<ReshapeOp>())
     constant = reshape.getInput();
-  return !op.getChannelsLast() && !op.getTransposed() && op.getGroups() > 1 &&
-         filter.getRank() == 4 && filter.hasStaticShape() &&
+  return !op.getChannelsLast() && op.getGroups() > 1 && filter.getRank() == 4 &&
+         filter.hasStaticShape() &&
          filter.getDimSize(0) == int64_t(op.getGroups()) &&
          filter.getDimSize(1) == 1 && constant.getDefiningOp<ConstantOp>();
 }

@@ -136,7 +136,7 @@ func.func @depthwise_of_argument(%x: tensor<1x4x8x8xf32>, %w: tensor<4x1x3x3xf32
 // CHECK-NEXT:    ait.reshape %[[M]]
 func.func @volumes(%x: tensor<1x3x4x5x6xf32>) -> tensor<1x8x1x1x1xf32> {
   %w = ait.constant 0 : tensor<8x3x3x3x3xf32>
-  %0 = ait.convolution %x, %w {stride = array<i64: 1, 1, 1>, padding = array<i64: 1, 1, 1>, dilation = array<i64: 1, 1, 1>, groups = 1 : i64, output_padding = array<i64: 0, 0, 0>} : (tensor<1x3x4x5x6xf32>, tensor<8x3x3x3x3xf32>) -> tensor<1x8x4x5x6xf32>
+  %0 = ait.convolution %x, %w {stride = array<i64: 1, 1, 1>, padding = array<i64: 1, 1, 1>, dilation = array<i64: 1, 1, 1>, groups = 1 : i64} : (tensor<1x3x4x5x6xf32>, tensor<8x3x3x3x3xf32>) -> tensor<1x8x4x5x6xf32>
   %1 = ait.relu %0 : tensor<1x8x4x5x6xf32>
   %2 = ait.pad %1 {low = array<i64: 0, 0, 0, 2, 0>, high = array<i64: 0, 0, 1, 0, 0>, value = 0.0 : f64} : tensor<1x8x4x5x6xf32> -> tensor<1x8x5x7x6xf32>
   %3 = ait.mean %2 {dims = array<i64: 2, 3, 4>} : tensor<1x8x5x7x6xf32> -> tensor<1x8x1x1x1xf32>

@@ -71,6 +71,18 @@ def MergeMatmuls : Pass<"ait-merge-matmuls", "mlir::func::FuncOp"> {
   let dependentDialects = ["mlir::ait::AitDialect"];
 }
 
+def TransposedConvolutions : Pass<"ait-transposed-convolutions", "mlir::func::FuncOp"> {
+  let summary = "turns transposed convolutions into convolutions whose channels are pixels";
+  let description = [{
+    With a stride s, every s-th pixel of the result is a convolution of the input
+    with every s-th element of the filter (Shi et al., "Is the deconvolution layer
+    the same as a convolutional layer?", arXiv:1609.07009). One convolution has as
+    its channels the pixels that read the same input, and they are put in their
+    places then.
+  }];
+  let dependentDialects = ["mlir::ait::AitDialect"];
+}
+
 def VolumesToPlanes : Pass<"ait-volumes-to-planes", "mlir::func::FuncOp"> {
   let summary = "turns convolutions of volumes into convolutions of images";
   let description = [{

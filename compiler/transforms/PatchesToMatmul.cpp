@@ -29,7 +29,7 @@ struct PatchesToMatmulPattern : OpRewritePattern<ConvolutionOp> {
                                 PatternRewriter &rewriter) const override {
     RankedTensorType inputType = op.getInput().getType(),
                      filterType = op.getFilter().getType();
-    if (op.getTransposed() || op.getChannelsLast() || op.getGroups() != 1 ||
+    if (op.getChannelsLast() || op.getGroups() != 1 ||
         !filterType.hasStaticShape())
       return failure();
     auto isAll = [](ArrayRef<int64_t> values, int64_t wanted) {

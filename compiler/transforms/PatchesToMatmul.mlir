@@ -28,7 +28,7 @@ func.func @patches(%x: tensor<?x3x8x12xf16, #image>) -> tensor<?x5x2x3xf16, #res
 // CHECK: ait.permute %[[B]] {permutation = array<i64: 0, 4, 1, 2, 3>} : {{.*}} -> tensor<1x5x3x2x3xf16>
 func.func @tubelets(%x: tensor<1x3x6x8x12xf16>) -> tensor<1x5x3x2x3xf16> {
   %w = ait.constant 0 : tensor<5x3x2x4x4xf16>
-  %0 = ait.convolution %x, %w {stride = array<i64: 2, 4, 4>, padding = array<i64: 0, 0, 0>, dilation = array<i64: 1, 1, 1>, groups = 1 : i64, output_padding = array<i64: 0, 0, 0>} : (tensor<1x3x6x8x12xf16>, tensor<5x3x2x4x4xf16>) -> tensor<1x5x3x2x3xf16>
+  %0 = ait.convolution %x, %w {stride = array<i64: 2, 4, 4>, padding = array<i64: 0, 0, 0>, dilation = array<i64: 1, 1, 1>, groups = 1 : i64} : (tensor<1x3x6x8x12xf16>, tensor<5x3x2x4x4xf16>) -> tensor<1x5x3x2x3xf16>
   return %0 : tensor<1x5x3x2x3xf16>
 }
 

@@ -86,8 +86,7 @@ public:
         builder, location, getTensorType(sizes, op.getType().getElementType()),
         input, filter, numbersOf(op.getStride(), 1),
         numbersOf(op.getPadding(), 0), numbersOf(op.getDilation(), 1),
-        op.getGroups(), op.getTransposed(),
-        numbersOf(op.getOutputPadding(), 0));
+        op.getGroups());
   }
   static SmallVector<AffineExpr> sizesOf(Value value) {
     return getSymbolicSizes(cast<RankedTensorType>(value.getType()));
@@ -172,8 +171,7 @@ struct VolumesToPlanesPattern : OpRewritePattern<ConvolutionOp> {
 
   LogicalResult matchAndRewrite(ConvolutionOp op,
                                 PatternRewriter &rewriter) const override {
-    if (op.getType().getRank() != 5 || op.getChannelsLast() ||
-        op.getTransposed())
+    if (op.getType().getRank() != 5 || op.getChannelsLast())
       return failure();
     PlaneBuilder build(rewriter, op.getLoc());
     rewriter.replaceOp(op, isAlongDepth(op) ? convolveAlongDepth(build, op)

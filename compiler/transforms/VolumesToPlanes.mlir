@@ -21,7 +21,7 @@ module attributes {ait.symbols = [{name = "s0", min = 3 : i64, max = 32 : i64, i
 // CHECK: ait.permute %[[Z]] {permutation = array<i64: 0, 2, 1, 3, 4>}
 func.func @planes(%x: tensor<4x2x?x5x6xf32, #clip>) -> tensor<4x3x?x5x6xf32, #clipped> {
   %w = ait.constant 0 : tensor<3x2x3x1x3xf32>
-  %0 = ait.convolution %x, %w {stride = array<i64: 1, 1, 1>, padding = array<i64: 1, 0, 1>, dilation = array<i64: 1, 1, 1>, groups = 1 : i64, output_padding = array<i64: 0, 0, 0>} : (tensor<4x2x?x5x6xf32, #clip>, tensor<3x2x3x1x3xf32>) -> tensor<4x3x?x5x6xf32, #clipped>
+  %0 = ait.convolution %x, %w {stride = array<i64: 1, 1, 1>, padding = array<i64: 1, 0, 1>, dilation = array<i64: 1, 1, 1>, groups = 1 : i64} : (tensor<4x2x?x5x6xf32, #clip>, tensor<3x2x3x1x3xf32>) -> tensor<4x3x?x5x6xf32, #clipped>
   return %0 : tensor<4x3x?x5x6xf32, #clipped>
 }
 
@@ -31,7 +31,7 @@ func.func @planes(%x: tensor<4x2x?x5x6xf32, #clip>) -> tensor<4x3x?x5x6xf32, #cl
 // CHECK: ait.add
 func.func @groups(%x: tensor<1x4x6x5x5xf32>) -> tensor<1x6x2x3x3xf32> {
   %w = ait.constant 0 : tensor<6x2x2x3x3xf32>
-  %0 = ait.convolution %x, %w {stride = array<i64: 2, 1, 1>, padding = array<i64: 0, 0, 0>, dilation = array<i64: 3, 1, 1>, groups = 2 : i64, output_padding = array<i64: 0, 0, 0>} : (tensor<1x4x6x5x5xf32>, tensor<6x2x2x3x3xf32>) -> tensor<1x6x2x3x3xf32>
+  %0 = ait.convolution %x, %w {stride = array<i64: 2, 1, 1>, padding = array<i64: 0, 0, 0>, dilation = array<i64: 3, 1, 1>, groups = 2 : i64} : (tensor<1x4x6x5x5xf32>, tensor<6x2x2x3x3xf32>) -> tensor<1x6x2x3x3xf32>
   return %0 : tensor<1x6x2x3x3xf32>
 }
 
@@ -42,7 +42,7 @@ func.func @groups(%x: tensor<1x4x6x5x5xf32>) -> tensor<1x6x2x3x3xf32> {
 // CHECK-NOT: ait.permute
 func.func @along_depth(%x: tensor<1x4x6x5x5xf32>) -> tensor<1x6x6x5x5xf32> {
   %w = ait.constant 0 : tensor<6x4x3x1x1xf32>
-  %0 = ait.convolution %x, %w {stride = array<i64: 1, 1, 1>, padding = array<i64: 2, 0, 0>, dilation = array<i64: 2, 1, 1>, groups = 1 : i64, output_padding = array<i64: 0, 0, 0>} : (tensor<1x4x6x5x5xf32>, tensor<6x4x3x1x1xf32>) -> tensor<1x6x6x5x5xf32>
+  %0 = ait.convolution %x, %w {stride = array<i64: 1, 1, 1>, padding = array<i64: 2, 0, 0>, dilation = array<i64: 2, 1, 1>, groups = 1 : i64} : (tensor<1x4x6x5x5xf32>, tensor<6x4x3x1x1xf32>) -> tensor<1x6x6x5x5xf32>
   return %0 : tensor<1x6x6x5x5xf32>
 }
 }

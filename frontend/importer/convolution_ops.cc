@@ -27,12 +27,18 @@ Value Convolve(OpImporter& call, const Convolution& convolution) {
       call.SizesOf(convolution.input)[0],
       convolution.transposed ? filter[1] * convolution.groups : filter[0]};
   sizes.append(convolution.result_spatial);
-  return ait::ConvolutionOp::create(
-      call.builder(), call.location(),
-      call.TypeOf(sizes, call.DataTypeOf(convolution.input)), convolution.input,
-      convolution.filter, convolution.stride, convolution.padding,
-      convolution.dilation, convolution.groups, convolution.transposed,
-      convolution.output_padding);
+  const mlir::Type type =
+      call.TypeOf(sizes, call.DataTypeOf(convolution.input));
+  if (convolution.transposed) {
+    return ait::TransposedConvolutionOp::create(
+        call.builder(), call.location(), type, convolution.input,
+        convolution.filter, convolution.stride, convolution.padding,
+        convolution.dilation, convolution.groups, convolution.output_padding);
+  }
+  return ait::ConvolutionOp::create(call.builder(), call.location(), type,
+                                    convolution.input, convolution.filter,
+                                    convolution.stride, convolution.padding,
+                                    convolution.dilation, convolution.groups);
 }
 
 // A row of height 1.
@@ -102,7 +108,6 @@ absl::Status BuildConvolution(OpImporter& call, bool transposed) {
     AITUNE_ASSIGN_OR_RETURN(convolution.output_padding,
                             call.Ints("output_padding", spatial));
   }
-  if (!convolution.transposed) convolution.output_padding.assign(spatial, 0);
   const Argument* padding = call.Find("padding");
   if (padding && std::holds_alternative<std::string>(*padding)) {
     AITUNE_RETURN_IF_ERROR(
@@ -118,9 +123,6 @@ absl::Status BuildConvolution(OpImporter& call, bool transposed) {
   convolution.result_spatial.assign(result_sizes.end() - spatial,
                                     result_sizes.end());
 
-  if (spatial == 3 && convolution.transposed)
-    return Reject(
-        "transposed convolutions of three dimensions are not supported");
   for (int64_t axis = 0; axis < rank; ++axis) {
     if (!call.StaticSize(call.SizesOf(convolution.filter)[axis]))
       return Reject("a filter of static sizes is expected");

@@ -66,20 +66,9 @@ void DescribeFilter(const ConvolutionCall& call,
   const int64_t groups = call.groups();
   int64_t window = 1;
   for (size_t i = 2; i < filter.size(); ++i) window *= filter[i];
-  int64_t outputs, inputs, output_stride, input_stride, group_stride;
-  if (call.transposed()) {  // [I, O / groups, spatial...]
-    inputs = filter[0] / groups;
-    outputs = filter[1];
-    output_stride = window;
-    input_stride = outputs * window;
-    group_stride = inputs * input_stride;
-  } else {  // [O, I / groups, spatial...]
-    outputs = filter[0] / groups;
-    inputs = filter[1];
-    input_stride = window;
-    output_stride = inputs * window;
-    group_stride = outputs * output_stride;
-  }
+  const int64_t outputs = filter[0] / groups, inputs = filter[1];
+  const int64_t input_stride = window, output_stride = inputs * window;
+  const int64_t group_stride = outputs * output_stride;
   if (groups > 1) {
     shape.filter = {groups};
     shape.filter_strides = {group_stride};
@@ -112,19 +101,14 @@ absl::StatusOr<Shape> CheckShape(const ConvolutionCall& call,
   if (!AreModerate(filter) || !AreModerate(inputs[0].view.sizes) ||
       !AreModerate(output.sizes) || !AreModerate({call.groups()}) ||
       !AreModerate(call.stride()) || !AreModerate(call.dilation()) ||
-      !AreModerate(call.padding_low()) || !AreModerate(call.padding_high()) ||
-      !AreModerate(call.output_padding())) {
+      !AreModerate(call.padding_low()) || !AreModerate(call.padding_high())) {
     return ShapeError(inputs, output, "a size or attribute is out of range");
   }
   Shape shape;
   shape.source = ChannelsFirst(inputs[0].view.sizes);
   shape.destination = ChannelsFirst(output.sizes);
-  const int64_t in_axis =
-      call.transposed() ? filter[0] : filter[1] * call.groups();
-  const int64_t out_axis =
-      call.transposed() ? filter[1] * call.groups() : filter[0];
-  if (in_axis != shape.source[1] || out_axis != shape.destination[1] ||
-      filter[0] % call.groups() != 0 ||
+  if (filter[1] * call.groups() != shape.source[1] ||
+      filter[0] != shape.destination[1] || filter[0] % call.groups() != 0 ||
       shape.source[0] != shape.destination[0]) {
     return ShapeError(inputs, output,
                       absl::StrCat("the channels or batches do not fit (",
@@ -133,25 +117,19 @@ absl::StatusOr<Shape> CheckShape(const ConvolutionCall& call,
   for (int axis = 0; axis < axes; ++axis) {
     const int64_t low = call.padding_low(axis), stride = call.stride(axis);
     const int64_t dilation = call.dilation(axis);
-    int64_t high = call.padding_high(axis);
+    const int64_t high = call.padding_high(axis);
     const int64_t in = shape.source[axis + 2],
                   out = shape.destination[axis + 2];
     const int64_t reach = dilation * (filter[axis + 2] - 1) + 1;
-    const int64_t extra =
-        axis < call.output_padding_size() ? call.output_padding(axis) : 0;
     if (stride < 1 || dilation < 1) {
       return ShapeError(inputs, output, "a stride or dilation is below 1");
     }
-    const int64_t expected =
-        call.transposed() ? (in - 1) * stride + reach - low - high + extra
-                          : (in + low + high - reach) / stride + 1;
-    if (expected != out || (!call.transposed() && in + low + high < reach)) {
+    const int64_t expected = (in + low + high - reach) / stride + 1;
+    if (expected != out || in + low + high < reach) {
       return ShapeError(inputs, output,
                         absl::StrCat("spatial axis ", axis, " of the output ",
                                      "should have the size ", expected));
     }
-    // oneDNN knows no output padding: it is padding that is not cut off.
-    if (call.transposed()) high -= extra;
     shape.stride.push_back(stride);
     shape.dilation.push_back(dilation - 1);
     shape.padding_low.push_back(low);
@@ -161,18 +139,18 @@ absl::StatusOr<Shape> CheckShape(const ConvolutionCall& call,
   return shape;
 }
 
-template <typename Primitive>
-typename Primitive::primitive_desc Descriptor(const Shape& shape,
-                                              const onednn::CallParts& parts,
-                                              dnnl::algorithm algorithm) {
+dnnl::convolution_forward::primitive_desc Descriptor(
+    const Shape& shape, const onednn::CallParts& parts) {
+  using Primitive = dnnl::convolution_forward;
   const auto kind = dnnl::prop_kind::forward_inference;
+  const auto algorithm = dnnl::algorithm::convolution_direct;
   if (parts.post_ops.bias >= 0) {
-    return typename Primitive::primitive_desc(
+    return Primitive::primitive_desc(
         onednn::Engine(), kind, algorithm, parts.source, parts.weights,
         parts.bias, parts.destination, shape.stride, shape.dilation,
         shape.padding_low, shape.padding_high, parts.post_ops.attributes);
   }
-  return typename Primitive::primitive_desc(
+  return Primitive::primitive_desc(
       onednn::Engine(), kind, algorithm, parts.source, parts.weights,
       parts.destination, shape.stride, shape.dilation, shape.padding_low,
       shape.padding_high, parts.post_ops.attributes);
@@ -250,14 +228,7 @@ absl::StatusOr<std::unique_ptr<LibraryCall>> Make(
     parts.bias = memory::desc({shape.destination[1]}, type, Dims{1});
   }
   try {
-    if (call.transposed()) {
-      const auto descriptor = Descriptor<dnnl::deconvolution_forward>(
-          shape, parts, dnnl::algorithm::deconvolution_direct);
-      return onednn::FinishCall<dnnl::deconvolution_forward>(
-          descriptor, std::move(parts), inputs, weights);
-    }
-    const auto descriptor = Descriptor<dnnl::convolution_forward>(
-        shape, parts, dnnl::algorithm::convolution_direct);
+    const auto descriptor = Descriptor(shape, parts);
     return onednn::FinishCall<dnnl::convolution_forward>(
         descriptor, std::move(parts), inputs, weights);
   } catch (const dnnl::error& error) {

@@ -11,21 +11,18 @@ using ::testing::HasSubstr;
 
 struct Window {
   int64_t stride = 1, padding_low = 0, padding_high = 0, dilation = 1;
-  int64_t output_padding = 0;
 };
 
 ConvolutionCall Call(const std::vector<Window>& windows, int64_t groups,
-                     const std::vector<PostOp>& ops, bool transposed = false) {
+                     const std::vector<PostOp>& ops) {
   ConvolutionCall call;
   for (const Window& window : windows) {
     call.add_stride(window.stride);
     call.add_padding_low(window.padding_low);
     call.add_padding_high(window.padding_high);
     call.add_dilation(window.dilation);
-    if (transposed) call.add_output_padding(window.output_padding);
   }
   call.set_groups(groups);
-  call.set_transposed(transposed);
   for (const PostOp& op : ops) *call.add_post_ops() = op;
   return call;
 }
@@ -38,35 +35,25 @@ std::vector<double> Reference(const ConvolutionCall& call,
   const int64_t groups = call.groups();
   const int64_t in_group = in[3] / groups, out_group = out[3] / groups;
   std::vector<double> sums(ElementCount(out), 0);
-  // Walks input, filter window and channels; the roles of input and output
-  // positions swap for a transposed convolution.
-  const std::vector<int64_t>& from = call.transposed() ? out : in;
-  const std::vector<int64_t>& to = call.transposed() ? in : out;
   for (int64_t n = 0; n < out[0]; ++n)
-    for (int64_t y = 0; y < to[1]; ++y)
-      for (int64_t x = 0; x < to[2]; ++x)
+    for (int64_t y = 0; y < out[1]; ++y)
+      for (int64_t x = 0; x < out[2]; ++x)
         for (int64_t ky = 0; ky < f[2]; ++ky)
           for (int64_t kx = 0; kx < f[3]; ++kx) {
             const int64_t fy = y * call.stride(0) - call.padding_low(0) +
                                ky * call.dilation(0);
             const int64_t fx = x * call.stride(1) - call.padding_low(1) +
                                kx * call.dilation(1);
-            if (fy < 0 || fx < 0 || fy >= from[1] || fx >= from[2]) continue;
+            if (fy < 0 || fx < 0 || fy >= in[1] || fx >= in[2]) continue;
             for (int64_t o = 0; o < out[3]; ++o)
               for (int64_t i = 0; i < in_group; ++i) {
                 const int64_t channel = o / out_group * in_group + i;
-                const int64_t row = call.transposed()
-                                        ? channel * out_group + o % out_group
-                                        : o * in_group + i;
+                const int64_t row = o * in_group + i;
                 const double weight =
                     filter.values[(row * f[2] + ky) * f[3] + kx];
-                const int64_t iy = call.transposed() ? y : fy;
-                const int64_t ix = call.transposed() ? x : fx;
-                const int64_t oy = call.transposed() ? fy : y;
-                const int64_t ox = call.transposed() ? fx : x;
-                sums[((n * out[1] + oy) * out[2] + ox) * out[3] + o] +=
+                sums[((n * out[1] + y) * out[2] + x) * out[3] + o] +=
                     weight *
-                    input.values[((n * in[1] + iy) * in[2] + ix) * in[3] +
+                    input.values[((n * in[1] + fy) * in[2] + fx) * in[3] +
                                  channel];
               }
           }
@@ -159,15 +146,6 @@ TEST(OneDnnConvolutionTest, AddsInPlace) {
           {R({1, 6, 6, 16}, 1, dtype), R({32, 16, 1, 1}, 2, dtype),
            R({32}, 3, dtype), R({1, 6, 6, 32}, 4, dtype)},
           {1, 6, 6, 32}, dtype, /*in_place=*/3);
-  }
-}
-
-TEST(OneDnnConvolutionTest, Transposed) {
-  for (int64_t groups : {1, 2}) {
-    Check(Call({{2, 1, 1, 1, 1}, {1, 0, 0, 1, 0}}, groups,
-               {MakePostOp(PostOp::BIAS, 2), MakePostOp(PostOp::RELU)}, true),
-          {R({1, 5, 4, 16}, 1), R({16, 32 / groups, 3, 2}, 2), R({32}, 3)},
-          {1, 10, 5, 32});
   }
 }
 

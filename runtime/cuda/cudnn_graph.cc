@@ -210,9 +210,6 @@ absl::Status ConvolutionGraph::Build(const ConvolutionCall& call,
       !reason.empty()) {
     return absl::UnimplementedError(reason);
   }
-  if (call.transposed()) {
-    return absl::UnimplementedError("cuDNN: a transposed convolution");
-  }
   const std::vector<int64_t>& filter_sizes = inputs[1].sizes;
   int64_t window = 1;
   for (size_t i = 2; i < filter_sizes.size(); ++i) window *= filter_sizes[i];

@@ -318,11 +318,8 @@ class StepValidator {
     const ConvolutionCall& call = step.convolution();
     const int axes =
         static_cast<int>(values_.types[step.inputs(0)]->sizes.size()) - 2;
-    const bool output_padding_fits =
-        call.output_padding_size() == axes || call.output_padding_size() == 0;
     if (call.stride_size() != axes || call.padding_low_size() != axes ||
-        call.padding_high_size() != axes || call.dilation_size() != axes ||
-        !output_padding_fits) {
+        call.padding_high_size() != axes || call.dilation_size() != axes) {
       return PlanError(
           where, ": stride, padding_low, padding_high and dilation ",
           "need one number for each of the ", axes, " spatial axes");

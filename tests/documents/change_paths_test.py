@@ -15,7 +15,7 @@ import sys
 # are looked through, and the number of files there.
 SECTIONS = [
     ("A pointwise operation", r"\bErfOp\b|\bAit_ErfOp\b", ["compiler", "frontend/importer"], 5),
-    ("A data-movement operation", r"\bFlipOp\b|\bAit_FlipOp\b", ["compiler", "frontend/importer"], 5),
+    ("A data-movement operation", r"\bFlipOp\b|\bAit_FlipOp\b", ["compiler", "frontend/importer"], 8),
     ("A contraction-like operation",
      r"\b(?:Ait_)?AttentionOp\b|KernelKind::Attention|\b(?:analyze|emit|generate|list|lower)Attention\w*\(",
      ["compiler", "frontend/importer"], 15),

@@ -29,6 +29,13 @@ def forward(self, x: Tensor, v: Tensor):
     return torch.matmul(x, v), torch.matmul(v, v), torch.mv(x, v), torch.matmul(v, torch.t(x))
 )",
      {"float32[9,20]", "float32[20]"}},
+    {"transposed_convolutions", R"(
+def forward(self, x: Tensor):
+    volume = torch.conv_transpose3d(x, self.weight(144, [4, 3, 3, 2, 2]), None, [2, 1, 2], [1, 0, 1], [1, 0, 0], 2)
+    image = torch.conv_transpose2d(x[:, :, 0], self.weight(120, [4, 5, 2, 3]), None, [2, 3], [1, 0], [1, 1], 1, [1, 3])
+    return volume, image, torch.conv_transpose1d(x[:, :, 0, 0], self.weight(56, [4, 2, 7]), None, [4], [3])
+)",
+     {"float32[3,4,5,4,5]"}},
     {"matmul_transposed",
      R"(
 def forward(self, x: Tensor, y: Tensor):

@@ -35,10 +35,6 @@ LogicalResult readSizes(ait::ConvolutionOp op, ConvolutionProblem &problem,
   auto inputType = cast<RankedTensorType>(op.getInput().getType());
   auto filterType = cast<RankedTensorType>(op.getFilter().getType());
   auto resultType = cast<RankedTensorType>(op.getType());
-  if (op.getTransposed()) {
-    reason = "no generated code for transposed convolutions";
-    return failure();
-  }
   const bool isDepthwise =
       op.getGroups() > 1 && filterType.getRank() == 4 &&
       filterType.getDimSize(0) == int64_t(op.getGroups()) &&

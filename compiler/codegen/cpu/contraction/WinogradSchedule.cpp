@@ -253,11 +253,11 @@ listWinogradAlternatives(ait::ConvolutionOp convolution) {
   auto isOnes = [](ArrayRef<int64_t> numbers) {
     return llvm::all_of(numbers, [](int64_t number) { return number == 1; });
   };
-  if (!convolution.getChannelsLast() || convolution.getTransposed() ||
-      convolution.getGroups() != 1 || !isOnes(convolution.getStride()) ||
-      !isOnes(convolution.getDilation()) || !filter.getElementType().isF32() ||
-      filter.getDimSize(2) != 3 || filter.getDimSize(3) != 3 ||
-      result.isDynamicDim(1) || result.isDynamicDim(2))
+  if (!convolution.getChannelsLast() || convolution.getGroups() != 1 ||
+      !isOnes(convolution.getStride()) || !isOnes(convolution.getDilation()) ||
+      !filter.getElementType().isF32() || filter.getDimSize(2) != 3 ||
+      filter.getDimSize(3) != 3 || result.isDynamicDim(1) ||
+      result.isDynamicDim(2))
     return algorithms;
   const int64_t inputs = filter.getDimSize(1), outputs = filter.getDimSize(0);
   const int64_t images = result.isDynamicDim(0) ? 1 : result.getDimSize(0);

@@ -28,7 +28,7 @@ func.func private @three(%x: tensor<?x28x28x64xf16, #in>, %filter: tensor<128x64
 // CHECK: const VolumeWindows<half, 3, 1, 2> a{in0, {430080, 53760, 1920, 64}, m0, s0 * 1680, {4, 28, 15}, {8, 28, 30}, 64, {2, 1, 2}, {1, 0, 0}, {1, 1, 1}};
 // CHECK-NEXT: const Rows<half> b{in1, 384, n0, 128, 384};
 func.func private @volumes(%x: tensor<?x8x28x30x64xf16, #clip>, %filter: tensor<128x64x3x1x2xf16> {ait.constant}) -> tensor<?x4x28x15x128xf16, #clipped> attributes {ait.kind = #ait.kind<convolution>} {
-  %0 = ait.convolution %x, %filter {channels_last, dilation = array<i64: 1, 1, 1>, groups = 1 : i64, output_padding = array<i64: 0, 0, 0>, padding = array<i64: 1, 0, 0>, stride = array<i64: 2, 1, 2>} : (tensor<?x8x28x30x64xf16, #clip>, tensor<128x64x3x1x2xf16>) -> tensor<?x4x28x15x128xf16, #clipped>
+  %0 = ait.convolution %x, %filter {channels_last, dilation = array<i64: 1, 1, 1>, groups = 1 : i64, padding = array<i64: 1, 0, 0>, stride = array<i64: 2, 1, 2>} : (tensor<?x8x28x30x64xf16, #clip>, tensor<128x64x3x1x2xf16>) -> tensor<?x4x28x15x128xf16, #clipped>
   return %0 : tensor<?x4x28x15x128xf16, #clipped>
 }
 
@@ -36,14 +36,14 @@ func.func private @volumes(%x: tensor<?x8x28x30x64xf16, #clip>, %filter: tensor<
 // CHECK-LABEL: === one_of_volumes: {{(wg)?}}mma
 // CHECK: const Rows<half> a{in0, 64, m0, s0 * 6720, 64};
 func.func private @one_of_volumes(%x: tensor<?x8x28x30x64xf16, #clip>, %filter: tensor<64x64x1x1x1xf16> {ait.constant}) -> tensor<?x8x28x30x64xf16, #clip> attributes {ait.kind = #ait.kind<convolution>} {
-  %0 = ait.convolution %x, %filter {channels_last, dilation = array<i64: 1, 1, 1>, groups = 1 : i64, output_padding = array<i64: 0, 0, 0>, padding = array<i64: 0, 0, 0>, stride = array<i64: 1, 1, 1>} : (tensor<?x8x28x30x64xf16, #clip>, tensor<64x64x1x1x1xf16>) -> tensor<?x8x28x30x64xf16, #clip>
+  %0 = ait.convolution %x, %filter {channels_last, dilation = array<i64: 1, 1, 1>, groups = 1 : i64, padding = array<i64: 0, 0, 0>, stride = array<i64: 1, 1, 1>} : (tensor<?x8x28x30x64xf16, #clip>, tensor<64x64x1x1x1xf16>) -> tensor<?x8x28x30x64xf16, #clip>
   return %0 : tensor<?x8x28x30x64xf16, #clip>
 }
 
 // Depthwise ones are loops.
 // CHECK-LABEL: === depthwise_of_volumes: loops
 func.func private @depthwise_of_volumes(%x: tensor<?x8x28x30x64xf16, #clip>, %filter: tensor<64x1x3x3x3xf16> {ait.constant}) -> tensor<?x8x28x30x64xf16, #clip> attributes {ait.kind = #ait.kind<convolution>} {
-  %0 = ait.convolution %x, %filter {channels_last, dilation = array<i64: 1, 1, 1>, groups = 64 : i64, output_padding = array<i64: 0, 0, 0>, padding = array<i64: 1, 1, 1>, stride = array<i64: 1, 1, 1>} : (tensor<?x8x28x30x64xf16, #clip>, tensor<64x1x3x3x3xf16>) -> tensor<?x8x28x30x64xf16, #clip>
+  %0 = ait.convolution %x, %filter {channels_last, dilation = array<i64: 1, 1, 1>, groups = 64 : i64, padding = array<i64: 1, 1, 1>, stride = array<i64: 1, 1, 1>} : (tensor<?x8x28x30x64xf16, #clip>, tensor<64x1x3x3x3xf16>) -> tensor<?x8x28x30x64xf16, #clip>
   return %0 : tensor<?x8x28x30x64xf16, #clip>
 }
 

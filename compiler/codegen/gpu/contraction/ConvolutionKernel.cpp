@@ -40,8 +40,6 @@ struct Geometry {
 absl::StatusOr<Geometry> readGeometry(const ContractionParts &parts) {
   Geometry geometry;
   DictionaryAttr attributes = parts.attributes;
-  if (attributes.contains("transposed"))
-    return absl::UnimplementedError("a transposed convolution");
   auto list = [&](StringRef name) {
     return SmallVector<int64_t>(
         attributes.getAs<DenseI64ArrayAttr>(name).asArrayRef());

@@ -83,7 +83,7 @@ private:
   }
 
   /// Contractions read most operands many times, and packed, so these come from
-  /// memory.
+  /// memory; an element at a time they read what can be addressed there.
   bool isCloned(OpOperand &operand, Operation *producer) const {
     Operation *reader = operand.getOwner();
     if (graph.isReadInPlace(producer))
@@ -92,7 +92,15 @@ private:
       return false;
     auto contraction = dyn_cast<Contraction>(reader);
     return !contraction ||
-           contraction.getOperandRead(operand) == OperandRead::Elementwise;
+           (contraction.getOperandRead(operand) == OperandRead::Elementwise &&
+            !isComputed(producer));
+  }
+
+  /// Whether the elements of what `op` gives are in no memory.
+  static bool isComputed(Operation *op) {
+    while (auto expand = dyn_cast_or_null<ExpandOp>(op))
+      op = expand.getInput().getDefiningOp();
+    return isa_and_nonnull<FullOp, IotaOp>(op);
   }
 
   /// Whether a recomputed reader of `value` is also read by others.

@@ -505,3 +505,14 @@ func.func @widened_by_reduction(%x: tensor<2x16x8xbf16>) -> tensor<1x1x8xf32> {
   %2 = ait.mean %1 {dims = array<i64: 1>} : tensor<1x16x8xf32> -> tensor<1x1x8xf32>
   return %2 : tensor<1x1x8xf32>
 }
+
+// An attention reads the elements of its mask from memory.
+// CHECK-LABEL: func @mask_of_one_number
+// CHECK: %[[M:.*]] = ait.kernel <loop>
+// CHECK-NEXT: ait.full -1.0
+// CHECK: ait.kernel <attention>(%arg0, %[[M]])
+func.func @mask_of_one_number(%q: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+  %0 = ait.full -1.0 : f32 : tensor<4x4xf32>
+  %1 = ait.attention %q, %q, %q, %0 {scale = 0.5 : f64} : (tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<4x4xf32>) -> tensor<2x4x8xf32>
+  return %1 : tensor<2x4x8xf32>
+}

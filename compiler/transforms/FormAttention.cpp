@@ -284,10 +284,28 @@ private:
   }
 };
 
+/// A mask that adds 0 to all scores, or leaves none out, is none.
+struct AttentionWithoutMask : OpRewritePattern<AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(AttentionOp op,
+                                PatternRewriter &rewriter) const override {
+    auto full = op.getMask() ? op.getMask().getDefiningOp<FullOp>() : FullOp();
+    if (!full)
+      return failure();
+    auto number = dyn_cast<FloatAttr>(full.getValue());
+    auto flag = dyn_cast<IntegerAttr>(full.getValue());
+    if (number ? !number.getValue().isZero()
+               : !flag || flag.getValue().isZero())
+      return failure();
+    rewriter.modifyOpInPlace(op, [&] { op.getMaskMutable().clear(); });
+    return success();
+  }
+};
+
 struct FormAttention : aitune::impl::FormAttentionBase<FormAttention> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<FormFromSoftmax>(&getContext());
+    patterns.add<FormFromSoftmax, AttentionWithoutMask>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

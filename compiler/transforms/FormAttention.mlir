@@ -100,3 +100,27 @@ func.func @other_axis(%q: tensor<2x5x4xf32>, %k: tensor<2x5x4xf32>, %v: tensor<2
   %2 = ait.matmul %1, %v : (tensor<2x5x5xf32>, tensor<2x5x4xf32>) -> tensor<2x5x4xf32>
   return %2 : tensor<2x5x4xf32>
 }
+
+// A mask that changes no score is none.
+// CHECK-LABEL: func.func @neutral_masks
+// CHECK: %[[A:.*]] = ait.attention %arg0, %arg0, %arg0 {scale
+// CHECK-NEXT: %[[B:.*]] = ait.attention %[[A]], %arg0, %arg0 {scale
+// CHECK-NEXT: return %[[B]]
+func.func @neutral_masks(%q: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+  %0 = ait.full 0.0 : f32 : tensor<4x4xf32>
+  %1 = ait.full true : tensor<2x1x4xi1>
+  %2 = ait.attention %q, %q, %q, %0 {scale = 0.5 : f64} : (tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<4x4xf32>) -> tensor<2x4x8xf32>
+  %3 = ait.attention %2, %q, %q, %1 {scale = 0.5 : f64} : (tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x1x4xi1>) -> tensor<2x4x8xf32>
+  return %3 : tensor<2x4x8xf32>
+}
+
+// CHECK-LABEL: func.func @masks_that_count
+// CHECK: ait.attention %arg0, %arg0, %arg0, %{{.*}} {scale
+// CHECK: ait.attention %{{.*}}, %arg0, %arg0, %{{.*}} {scale
+func.func @masks_that_count(%q: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+  %0 = ait.full -1.0 : f32 : tensor<4x4xf32>
+  %1 = ait.full false : tensor<2x1x4xi1>
+  %2 = ait.attention %q, %q, %q, %0 {scale = 0.5 : f64} : (tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<4x4xf32>) -> tensor<2x4x8xf32>
+  %3 = ait.attention %2, %q, %q, %1 {scale = 0.5 : f64} : (tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x1x4xi1>) -> tensor<2x4x8xf32>
+  return %3 : tensor<2x4x8xf32>
+}

@@ -1,5 +1,6 @@
 #include "frontend/compiled_model/compiled_model.h"
 
+#include <ATen/MemoryOverlap.h>
 #include <ATen/core/ivalue.h>
 #include <c10/core/InferenceMode.h>
 #include <malloc.h>
@@ -92,6 +93,23 @@ ValueList ContiguousOf(const ValueList& arguments,
     copies.emplace_back(tensor, tensor.contiguous());
     return copies.back().second;
   });
+}
+
+// Copies `copy` into the argument it was made of, as `write` may have changed
+// it. Eager refuses to write to a tensor whose elements share memory.
+absl::Status WriteBack(const std::string& write, const at::Tensor& copy,
+                       const at::Tensor& argument) {
+  if (at::has_internal_overlap(argument) != at::MemOverlap::Yes) {
+    argument.copy_(copy);
+    return absl::OkStatus();
+  }
+  // By their bytes: a NaN is equal to itself.
+  if (copy.view(at::kByte).equal(argument.contiguous().view(at::kByte)))
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "an argument has a tensor, ", Describe(argument),
+      ", that is expanded, so that elements share memory, and the program "
+      "wrote to it (", write, "): call .contiguous() on it before"));
 }
 
 // Whether calls read or write the model's own tensors in place.
@@ -349,7 +367,9 @@ absl::StatusOr<c10::IValue> CompiledModel::Run(const ValueList& arguments,
   AITUNE_RETURN_IF_ERROR(
       CatchExceptions(absl::StatusCode::kInternal, "an argument", [&] {
         const c10::InferenceMode inference;
-        for (const auto& [argument, copy] : copies) argument.copy_(copy);
+        for (const auto& [argument, copy] : copies)
+          AITUNE_RETURN_IF_ERROR(
+              WriteBack(input_queries_.write, copy, argument));
         return absl::OkStatus();
       }));
   return result;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/torchscript/argument_writes.h"
 #include "frontend/torchscript/carried_writes.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/written_arguments.h"
@@ -83,28 +84,6 @@ std::string FindIn(const torch::jit::Block& block,
                    const std::set<std::string>& queries) {
   return FindIn(block, [&](const torch::jit::Node& node) {
     return queries.count(node.kind().toQualString()) > 0;
-  });
-}
-
-// The tensors that the operator's schema says it writes to.
-std::vector<const torch::jit::Value*> WrittenBy(const torch::jit::Node& node) {
-  std::vector<const torch::jit::Value*> written;
-  for (const size_t i : WrittenArguments(node)) {
-    if (node.inputs()[i]->type()->kind() == c10::TypeKind::TensorType)
-      written.push_back(node.inputs()[i]);
-  }
-  return written;
-}
-
-// Whether the node changes which tensors a list, dict or object holds, or which
-// memory a tensor has.
-bool ChangesContents(const torch::jit::Node& node) {
-  static const auto* const names = new std::set<std::string>{
-      "prim::SetAttr", "aten::set_", "aten::set_data"};
-  if (names->count(node.kind().toQualString()) > 0) return true;
-  const std::vector<size_t> written = WrittenArguments(node);
-  return std::any_of(written.begin(), written.end(), [&](size_t i) {
-    return node.inputs()[i]->type()->kind() != c10::TypeKind::TensorType;
   });
 }
 
@@ -185,56 +164,11 @@ void AddLayoutQueries(const torch::jit::Block& block, bool contents_change,
   }
 }
 
-// Whether `value` is a tensor of the model, or a view of one, in a program that
-// sets no attribute. To AliasDb it may be any argument.
-bool IsOfModel(const torch::jit::Value* value) {
-  const torch::jit::Node* node = value->node();
-  while (node->kind() != c10::prim::GetAttr) {
-    const c10::FunctionSchema* schema = node->maybeSchema();
-    // An element of a list of the model may be an argument that was put there.
-    if (schema == nullptr || schema->returns().size() != 1 ||
-        schema->arguments().empty() ||
-        schema->returns()[0].alias_info() == nullptr ||
-        schema->arguments()[0].alias_info() == nullptr ||
-        node->input(0)->type()->kind() != c10::TypeKind::TensorType)
-      return false;
-    node = node->input(0)->node();
-  }
-  const torch::jit::Value* object = node->output();
-  while (object->node()->kind() == c10::prim::GetAttr)
-    object = object->node()->input(0);
-  return object == node->owningGraph()->inputs()[0];
-}
-
-// The first operator that may write to a tensor that an argument is or holds.
-std::string FindWrite(const std::shared_ptr<torch::jit::Graph>& graph) {
-  const std::string any = FindIn(
-      *graph->block(),
-      [](const torch::jit::Node& node) { return !WrittenBy(node).empty(); });
-  if (any.empty()) return "";
-  const bool sets_attributes =
-      !FindIn(*graph->block(), {"prim::SetAttr"}).empty();
-  const torch::jit::AliasDb aliases(graph);
-  const auto arguments = graph->inputs().slice(1);  // without the model
-  const auto is_of_argument = [&](const torch::jit::Value* written) {
-    if (!sets_attributes && IsOfModel(written)) return false;
-    return std::any_of(arguments.begin(), arguments.end(),
-                       [&](torch::jit::Value* argument) {
-                         return aliases.mayContainAlias(
-                             const_cast<torch::jit::Value*>(written), argument);
-                       });
-  };
-  return FindIn(*graph->block(), [&](const torch::jit::Node& node) {
-    const std::vector<const torch::jit::Value*> written = WrittenBy(node);
-    return std::any_of(written.begin(), written.end(), is_of_argument);
-  });
-}
-
 // Adds the arguments that what the block writes to may be made of.
 void AddWrittenArguments(const torch::jit::Block& block,
                          std::set<int>& arguments) {
   for (const torch::jit::Node* node : block.nodes()) {
-    for (const torch::jit::Value* written : WrittenBy(*node))
+    for (const torch::jit::Value* written : WrittenTensors(*node))
       AddArguments(written, arguments);
     for (const torch::jit::Block* inner : node->blocks())
       AddWrittenArguments(*inner, arguments);
@@ -323,8 +257,9 @@ InputQueries FindInputQueries(const Model& model) {
                      found.layout);
     found.gradient = FindIn(block, GradientQueries());
     found.identity = FindIn(block, ComparesTensors);
-    found.write = FindWrite(graph);
-    if (!found.write.empty()) {
+    ShowUnsaidViews(*graph);
+    if (const torch::jit::Node* write = FindArgumentWrite(graph)) {
+      found.write = CallText(*write);
       torch::jit::AliasDb aliases(graph);
       std::set<int> written;
       AddWrittenArguments(block, written);

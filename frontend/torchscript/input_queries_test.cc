@@ -151,6 +151,44 @@ TEST(InputQueries, WritesToTheModelAreNotToArguments) {
               StartsWith("aten::add_"));
 }
 
+TEST(InputQueries, WritesToWhatAListGivesOfANewTensorAreNotToArguments) {
+  const auto write = [](const std::string& body) {
+    return Queries(body + "  return x\n").write;
+  };
+  EXPECT_EQ(write("  z = torch.cat([x, y])\n"
+                  "  torch.chunk(z, 2)[0].relu_()\n"),
+            "");
+  EXPECT_EQ(write("  a, b = torch.chunk(x + y, 2)\n  a.view(-1).add_(b)\n"),
+            "");
+  EXPECT_EQ(write("  torch.meshgrid([x + 1, y + 1])[1].zero_()\n"), "");
+  EXPECT_THAT(write("  torch.chunk(x, 2)[0].relu_()\n"),
+              StartsWith("aten::relu_"));
+  EXPECT_THAT(write("  torch.chunk([x, y + 1][0], 2)[0].relu_()\n"),
+              StartsWith("aten::relu_"));
+  EXPECT_THAT(write("  z = [x + 1]\n  z[0] = x\n  z[0].relu_()\n"),
+              StartsWith("aten::relu_"));
+  EXPECT_THAT(write("  z = x + 1\n  if bool(x.sum() > 0):\n    z = x\n"
+                    "  torch.chunk(z, 2)[0].relu_()\n"),
+              StartsWith("aten::relu_"));
+}
+
+// Their schemas say that they give new tensors.
+TEST(InputQueries, OperatorsThatMayGiveTheirTensorItself) {
+  for (const char* call :
+       {"torch.dropout(x, 0.5, False)", "torch.feature_dropout(x, 0.5, False)",
+        "torch.alpha_dropout(x, 0.5, False)", "torch.type_as(x, y)",
+        "torch.atleast_2d(x)", "torch.sum_to_size(x, x.size())",
+        "torch.conj_physical(x)", "torch.einsum('ij->ji', [x])",
+        "torch.cartesian_prod([x.view(-1)])"}) {
+    EXPECT_THAT(Queries(absl::StrCat("  return ", call, ".add_(1)\n")).write,
+                StartsWith("aten::add_"))
+        << call;
+  }
+  EXPECT_EQ(
+      Queries("  return torch.einsum('ij,kj->ik', [x, y]).add_(1)\n").write,
+      "");
+}
+
 TEST(CheckWrites, NamesTheTensorThatIsNotContiguous) {
   const InputQueries writes = Queries("  return x.relu_()\n");
   const at::Tensor plain = at::rand({4, 3});

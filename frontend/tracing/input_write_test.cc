@@ -96,6 +96,15 @@ def forward(self, x: Tensor, c: Tensor):
   return c.sum()
 )",
      {"float32[4,6]", "float32[4,6]"}},
+    // Through operators that give their tensor itself.
+    {R"(
+def forward(self, x: Tensor):
+  a = torch.dropout(x, 0.5, False).mul_(2)
+  b = torch.type_as(x, x * 1).add_(1)
+  c = torch.atleast_2d(x)[:, 1:].neg_()
+  return x + 1, a * 1, b * 2, c * 3
+)",
+     {"float32[1..5,6]"}},
     // Integers, whose elements are sizes of nothing.
     {R"(
 def forward(self, n: Tensor, x: Tensor):

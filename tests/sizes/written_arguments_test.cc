@@ -96,6 +96,20 @@ def forward(self, x: Tensor, c: Tensor):
                                           ? c.repeat({1, 2}).slice(1, 0, 8, 2)
                                           : c};
      }},
+    // Eager refuses to write to one whose elements share memory.
+    {"expanded", R"(
+def forward(self, x: Tensor, c: Tensor):
+    y = torch.cat([x, c])
+    torch.chunk(y, 2)[0].relu_()
+    if x.size(0) > 3:
+        c.mul_(0.5)
+    return y @ c.t()
+)",
+     [](int i) {
+       const int64_t rows = i % 6 + 1;
+       return Values{Rows(rows),
+                     i % 2 == 0 ? Rows(rows) : Rows(1).expand({rows, 4})};
+     }},
     {"lists_of_caches", R"(
 def forward(self, x: Tensor, caches: List[Tuple[Tensor, Tensor]]):
     for keys, values in caches:

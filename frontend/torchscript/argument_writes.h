@@ -1,0 +1,39 @@
+// Writes of a program to tensors of its caller's. Internal: includes LibTorch.
+//
+// LibTorch's analysis of aliases (AliasDb) goes by operators' schemas. It is
+// too trusting where an operator may give its tensor itself and its schema
+// doesn't say so (a dropout that drops nothing), and too careful where a view
+// of a new tensor comes out of a list (`torch.chunk`): to it that may be any
+// tensor.
+#ifndef AITUNE_FRONTEND_TORCHSCRIPT_ARGUMENT_WRITES_H_
+#define AITUNE_FRONTEND_TORCHSCRIPT_ARGUMENT_WRITES_H_
+
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <memory>
+#include <vector>
+
+namespace aitune::frontend {
+
+// Replaces operators that may give their tensor itself by one whose schema says
+// so. The graph is then for analyses alone. Calls must be inlined. May throw
+// LibTorch's exceptions.
+void ShowUnsaidViews(torch::jit::Graph& graph);
+
+// The tensors that the operator's schema says it writes to. Thread-safe.
+std::vector<const torch::jit::Value*> WrittenTensors(
+    const torch::jit::Node& node);
+
+// Whether the node changes which tensors a list, dict or object holds, or which
+// memory a tensor has. Thread-safe.
+bool ChangesContents(const torch::jit::Node& node);
+
+// The first operator that may write to a tensor that an argument is or holds;
+// null: none does. ShowUnsaidViews must have been called on the graph. May
+// throw LibTorch's exceptions.
+const torch::jit::Node* FindArgumentWrite(
+    const std::shared_ptr<torch::jit::Graph>& graph);
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_TORCHSCRIPT_ARGUMENT_WRITES_H_

@@ -14,6 +14,8 @@ using mlir::AffineExprKind;
 // A range of one symbol up to this many values is tried in full.
 constexpr int64_t kSamplesOfOne = 256;
 constexpr int64_t kSamplesOfSeveral = 128;
+// Random sizes of which constraints are to accept as many as are asked for.
+constexpr int kMostDraws = 1 << 17;
 
 int64_t Wrap(uint64_t value) { return static_cast<int64_t>(value); }
 
@@ -24,27 +26,55 @@ int64_t FloorDivide(int64_t a, int64_t b) {
 
 }  // namespace
 
-SymbolicSizes::SymbolicSizes(std::vector<std::pair<int64_t, int64_t>> ranges)
+SymbolicSizes::SymbolicSizes(
+    const std::vector<std::pair<int64_t, int64_t>>& ranges,
+    absl::Span<const SizeConstraint> constraints)
     : samples_(ranges.size()) {
   if (ranges.empty()) return;
+  const auto add = [&](const std::vector<int64_t>& point) {
+    for (size_t symbol = 0; symbol < ranges.size(); ++symbol)
+      samples_[symbol].push_back(point[symbol]);
+  };
+  const auto is_accepted = [&](const std::vector<int64_t>& point) {
+    return std::all_of(constraints.begin(), constraints.end(),
+                       [&](const SizeConstraint& constraint) {
+                         return constraint.Holds(point);
+                       });
+  };
   if (ranges.size() == 1 &&
       ranges[0].second - ranges[0].first < kSamplesOfOne) {
     for (int64_t value = ranges[0].first; value <= ranges[0].second; ++value)
-      samples_[0].push_back(value);
-    if (samples_[0].empty()) samples_[0].push_back(ranges[0].first);
-  } else {
+      if (is_accepted({value})) add({value});
+  }
+  if (samples_[0].empty()) {
+    const size_t count = ranges.size() == 1 ? kSamplesOfOne : kSamplesOfSeveral;
+    std::vector<int64_t> least, greatest;
+    for (const auto& [low, high] : ranges) {
+      least.push_back(low);
+      greatest.push_back(std::max(low, high));
+    }
     // A fixed seed: the same model must always give the same types.
     std::mt19937_64 random(20240229);
-    const int64_t count =
-        ranges.size() == 1 ? kSamplesOfOne : kSamplesOfSeveral;
-    for (size_t symbol = 0; symbol < ranges.size(); ++symbol) {
-      const auto [low, high] = ranges[symbol];
-      std::uniform_int_distribution<int64_t> distribution(low,
-                                                          std::max(low, high));
-      // The corners first: all least, all greatest.
-      samples_[symbol] = {low, std::max(low, high)};
-      while (static_cast<int64_t>(samples_[symbol].size()) < count)
-        samples_[symbol].push_back(distribution(random));
+    const auto draw = [&] {
+      std::vector<int64_t> point;
+      for (size_t symbol = 0; symbol < ranges.size(); ++symbol)
+        point.push_back(std::uniform_int_distribution<int64_t>(
+            least[symbol], greatest[symbol])(random));
+      return point;
+    };
+    for (const std::vector<int64_t>& corner : {least, greatest})
+      if (is_accepted(corner)) add(corner);
+    for (int tried = 0; tried < kMostDraws && samples_[0].size() < count;
+         ++tried) {
+      const std::vector<int64_t> point = draw();
+      if (is_accepted(point)) add(point);
+    }
+    // Few accepted ones would make sizes equal that are not.
+    if (samples_[0].size() < count) {
+      for (std::vector<int64_t>& of_symbol : samples_) of_symbol.clear();
+      add(least);
+      add(greatest);
+      while (samples_[0].size() < count) add(draw());
     }
   }
   sample_count_ = samples_[0].size();
@@ -100,7 +130,10 @@ AffineExpr SymbolicSizes::Canonical(AffineExpr size) {
   AffineExpr representative = mlir::ait::canonicalizeSize(size);
   const bool constant = std::all_of(values.begin(), values.end(),
                                     [&](int64_t v) { return v == values[0]; });
-  if (constant && values.size() > 1) {
+  if (mlir::isa<mlir::AffineSymbolExpr>(size)) {
+    // What its axis has in any case, whatever constraints make it equal to.
+    by_values_.try_emplace(std::move(values), size);
+  } else if (constant && values.size() > 1) {
     representative = mlir::getAffineConstantExpr(values[0], size.getContext());
   } else {
     representative =

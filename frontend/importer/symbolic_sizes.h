@@ -4,8 +4,10 @@
 // different ("(s0 * 4) floordiv 4" and "s0"), and algebra alone doesn't find
 // all such pairs. Sizes come from probes of the model to begin with, so they
 // are compared the same way: by value, at every size of a small range and at
-// many of a large one. Each class of equal sizes has one representative, which
-// makes equal types of the dialect identical.
+// many of a large one, as far as the model's constraints accept them (where the
+// model is for multiples of 4, "(s0 floordiv 4) * 4" is s0). Each class of
+// equal sizes has one representative, which makes equal types of the dialect
+// identical.
 #ifndef AITUNE_FRONTEND_IMPORTER_SYMBOLIC_SIZES_H_
 #define AITUNE_FRONTEND_IMPORTER_SYMBOLIC_SIZES_H_
 
@@ -18,6 +20,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallVector.h"
 #include "mlir/IR/AffineExpr.h"
+#include "runtime/tensor/size_constraint.h"
 
 namespace aitune::frontend {
 
@@ -27,8 +30,10 @@ using Sizes = llvm::SmallVector<mlir::AffineExpr>;
 // Not thread-safe: remembers what it has seen.
 class SymbolicSizes {
  public:
-  // `ranges` are the least and greatest value of each symbol, in order.
-  explicit SymbolicSizes(std::vector<std::pair<int64_t, int64_t>> ranges);
+  // `ranges` are the least and greatest value of each symbol, in order, and
+  // `constraints` what all sizes fulfil.
+  SymbolicSizes(const std::vector<std::pair<int64_t, int64_t>>& ranges,
+                absl::Span<const SizeConstraint> constraints);
 
   // The representative of the sizes equal to `size`: constant if it has the
   // same value everywhere. Precondition: only symbols of `ranges`.

@@ -15,6 +15,9 @@ constexpr int64_t kDivisors[] = {2, 3, 4, 5, 6, 7, 8, 16, 32, 64};
 constexpr int64_t kMaxSearch = 4096;
 // Points at which expressions are compared.
 constexpr size_t kSamples = 4096;
+// What a size is multiplied by, at most: more comes of equations that say
+// little.
+constexpr double kMostFactor = 1e12;
 
 bool AllEqual(absl::Span<const int64_t> values) {
   return std::all_of(values.begin(), values.end(),
@@ -201,7 +204,7 @@ std::optional<SizeExpression> SizeFitter::FitPolynomial(
     SizeExpression result;
     for (size_t m = 1; m <= monomials.size(); ++m) {
       const size_t i = m % monomials.size();  // the constant last
-      if (std::fabs(solution[i]) > 1e12) return std::nullopt;
+      if (std::fabs(solution[i]) > kMostFactor) return std::nullopt;
       result =
           result + monomials[i] * SizeExpression(std::llround(solution[i]));
     }
@@ -266,7 +269,7 @@ std::optional<SizeExpression> SizeFitter::FitQuotient(
       if (undecided != nullptr && undecided->empty()) *undecided = *difference;
       return std::nullopt;
     }
-    found = choice;
+    if (!found) found = choice;
   }
   return found;
 }
@@ -281,6 +284,34 @@ std::optional<SizeExpression> SizeFitter::FitAffine(
         source * slope + SizeExpression(values[0] - slope * inputs[0]);
     if (Matches(affine, values)) return affine;
     return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// Multiples of two sources and a number: what is padded by half of a size.
+std::optional<SizeExpression> SizeFitter::FitSum(
+    absl::Span<const int64_t> values,
+    absl::Span<const SizeExpression> sources) const {
+  for (const SizeExpression& first : sources) {
+    if (!HasDivision(first)) continue;
+    for (const SizeExpression& second : sources) {
+      if (second.constant() || second == first) continue;
+      std::vector<std::vector<double>> rows;
+      for (const SizePoint& probe : probes_)
+        rows.push_back({static_cast<double>(first.Evaluate(probe)),
+                        static_cast<double>(second.Evaluate(probe)), 1.0});
+      const std::vector<double> solution =
+          Solve(std::move(rows), {values.begin(), values.end()});
+      if (std::any_of(solution.begin(), solution.end(), [](double factor) {
+            return std::fabs(factor) > kMostFactor;
+          }))
+        continue;
+      const SizeExpression sum =
+          second * SizeExpression(std::llround(solution[1])) +
+          first * SizeExpression(std::llround(solution[0])) +
+          SizeExpression(std::llround(solution[2]));
+      if (!sum.constant() && Matches(sum, values)) return sum;
+    }
   }
   return std::nullopt;
 }
@@ -323,6 +354,7 @@ std::optional<SizeExpression> SizeFitter::Fit(
     if (std::optional<SizeExpression> affine = FitAffine(values, source))
       return affine;
   }
+  if (std::optional<SizeExpression> sum = FitSum(values, sources)) return sum;
   for (size_t first = 0; first < sources.size(); ++first) {
     SizeExpression product = sources[first];
     for (size_t next = first + 1; next < sources.size(); ++next) {

@@ -70,6 +70,9 @@ class SizeFitter {
       absl::Span<const int64_t> values) const;
   std::optional<SizeExpression> FitAffine(absl::Span<const int64_t> values,
                                           const SizeExpression& source) const;
+  std::optional<SizeExpression> FitSum(
+      absl::Span<const int64_t> values,
+      absl::Span<const SizeExpression> sources) const;
   // The first of the samples at which they differ; null if there is none.
   const SizePoint* FindDifference(const SizeExpression& a,
                                   const SizeExpression& b) const;

@@ -107,6 +107,29 @@ TEST(SizeFit, FindsProductsOfSources) {
     ASSERT_EQ(fitted->Evaluate({a, 33}), (height * width).Evaluate({a, 33}));
 }
 
+TEST(SizeFit, MultiplesOfTwoSizes) {
+  const SizeFitter fitter = MakeFitter({{4, 64}, {1, 8}});
+  const SizeExpression half = SizeExpression::Binary(Kind::kFloorDivide, s0, 2);
+  const SizeExpression padded = s0 + half * 2 + 3;
+  const auto fitted =
+      fitter.Fit(fitter.Evaluate(padded),
+                 std::vector<SizeExpression>{1, s0, s1, half}, {});
+  ASSERT_TRUE(fitted.has_value());
+  for (int64_t s = 4; s <= 64; ++s)
+    ASSERT_EQ(fitted->Evaluate({s, 2}), padded.Evaluate({s, 2}));
+}
+
+// Only multiples of 4 are left: the least divisor is the one that is meant.
+TEST(SizeFit, OfDivisorsThatFitTheLeast) {
+  SizeRegion region({{32, 48}}, {32});
+  region.Add({SizeExpression::Binary(Kind::kModulo, s0, 4),
+              SizeConstraint::Relation::kZero});
+  const SizeFitter fitter(region, {{32}, {36}, {40}, {44}, {48}});
+  const auto fitted = fitter.Fit({{8, 9, 10, 11, 12}});
+  ASSERT_TRUE(fitted.has_value());
+  EXPECT_EQ(*fitted, SizeExpression::Binary(Kind::kFloorDivide, s0, 4));
+}
+
 TEST(SizeFit, SaysWhichPointDecides) {
   const SizeFitter fitter = MakeFitter({{800, 3200}});
   const SizeExpression places =

@@ -191,8 +191,25 @@ std::vector<SizePoint> SizeRegion::Points(absl::Span<const int> symbols,
   return {points.begin(), points.end()};
 }
 
+SymbolRange SizeRegion::Tightened(int symbol, SymbolRange range) const {
+  const auto s = static_cast<size_t>(symbol);
+  SizePoint point = anchor_;
+  const auto is_excluded = [&](int64_t size) {
+    point[s] = size;
+    return !Allows(point, {symbol});
+  };
+  for (int64_t i = 0;
+       i < kMaxReach && range.min < anchor_[s] && is_excluded(range.min); ++i)
+    ++range.min;
+  for (int64_t i = 0;
+       i < kMaxReach && range.max > anchor_[s] && is_excluded(range.max); ++i)
+    --range.max;
+  return range;
+}
+
 void SizeRegion::Narrow(int symbol, SymbolRange range) {
   ranges_[static_cast<size_t>(symbol)] = range;
+  ranges_[static_cast<size_t>(symbol)] = Tightened(symbol, range);
   // Constraints that the shorter range implies need not be tested at each call.
   constraints_.erase(std::remove_if(constraints_.begin(), constraints_.end(),
                                     [&](const SizeConstraint& constraint) {
@@ -230,9 +247,13 @@ bool SizeRegion::ExcludeOnes(const std::string& reason) {
 }
 
 void SizeRegion::Add(SizeConstraint constraint) {
-  if (std::find(constraints_.begin(), constraints_.end(), constraint) ==
+  if (std::find(constraints_.begin(), constraints_.end(), constraint) !=
       constraints_.end())
-    constraints_.push_back(std::move(constraint));
+    return;
+  const std::vector<int> symbols = Dynamic(SymbolsOf(constraint.expression));
+  constraints_.push_back(std::move(constraint));
+  if (symbols.size() == 1)
+    Narrow(symbols[0], ranges_[static_cast<size_t>(symbols[0])]);
 }
 
 void SizeRegion::RestrictOne(int symbol, const Predicate& holds,

@@ -75,7 +75,8 @@ class SizeRegion {
   // least 2. Returns whether there were any.
   bool ExcludeOnes(const std::string& reason);
 
-  // Restricts a symbol to this range, which must contain the anchor's size.
+  // Restricts a symbol to this range, which must contain the anchor's size,
+  // less the sizes at its ends that constraints exclude.
   void Narrow(int symbol, SymbolRange range);
   // Adds a sentence to reasons().
   void AddReason(const std::string& reason);
@@ -85,6 +86,8 @@ class SizeRegion {
 
  private:
   std::vector<int> Dynamic(absl::Span<const int> symbols) const;
+  // `range` less the sizes at its ends that constraints of the symbol exclude.
+  SymbolRange Tightened(int symbol, SymbolRange range) const;
   // As Contains, but ignores constraints that read dynamic symbols other than
   // `symbols`.
   bool Allows(absl::Span<const int64_t> point,

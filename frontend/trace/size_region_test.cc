@@ -40,6 +40,17 @@ TEST(SizeRegion, AnIntervalNarrowsTheRange) {
   EXPECT_THAT(region.reasons(), ElementsAre("it"));
 }
 
+// One size is left: the axis needs no code for others.
+TEST(SizeRegion, ConstraintsShortenTheRange) {
+  SizeRegion region({{16, 31}, {1, 30}}, {16, 8});
+  region.Add({Modulo(s0, 16), Relation::kZero});
+  region.Add({Modulo(s1, 8), Relation::kZero});
+  EXPECT_EQ(region.ranges()[0].max, 16);
+  EXPECT_EQ(region.ranges()[1].min, 8);
+  EXPECT_EQ(region.ranges()[1].max, 24);
+  EXPECT_THAT(region.constraints(), SizeIs(1));
+}
+
 TEST(SizeRegion, EachPointIsAskedForOnce) {
   SizeRegion region({{1, 40}, {1, 40}}, {30, 31});
   std::map<SizePoint, int> asked;

@@ -93,6 +93,27 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"  return x.unsqueeze(1).expand(-1, 3, -1).reshape(-1, x.size(1))",
              {"float32[1..8,1..8]"},
              "float32[s0 * 3, s1]"},
+        // Of one row and one column in all probes.
+        Case{"  y = x[::25, ::25]\n  return y.t() * 2, y.permute(1, 0) + 1",
+             {"float32[n=26..99,n=26..99]"},
+             "aten::t"},
+        Case{"  y = torch.avg_pool2d(x, [32, 32]).flatten(2).transpose(1, 2)\n"
+             "  y = y.contiguous().view([y.size(0), y.size(1), 1, 4])\n"
+             "  return y.permute(0, 2, 1, 3)",
+             {"float32[1..3,4,48..96,48..96]"},
+             ", 1, (s1 floordiv 32) * (s2 floordiv 32), 4]"},
+        // By as much as sizes say.
+        Case{"  h = x.size(1) // 2\n  return torch.constant_pad_nd(x, [h, h])",
+             {"float32[1..3,5..20]"},
+             "aten::constant_pad_nd"},
+        Case{"  n = int(torch.ceil(torch.tensor((x.size(1) - 4) / 4)))\n"
+             "  extra = n * 4 + 4 - x.size(1)\n"
+             "  return torch.constant_pad_nd(x, [4, extra])",
+             {"float32[1..3,16..90]"},
+             "aten::constant_pad_nd"},
+        Case{"  return torch.im2col(x, [3, 2], [2, 1], [1, 0], [2, 4])",
+             {"float32[1..3,2,9..30,9..30]"},
+             "aten::index_select"},
         Case{"  return x.sum(1, keepdim=True), x.size(0) == x.size(0)",
              {"float32[1..8,1..8]"},
              "float32[s0, 1]"}));

@@ -39,6 +39,10 @@ struct ShapesAt {
   bool real = false;     // whether the operator was run on real tensors
   int64_t elements = 0;  // number of elements of all arguments
   std::vector<std::vector<int64_t>> sizes;  // of each tensor of the results
+  // Whether each of these is a view of an argument and not that argument
+  // itself: it has other elements than each argument whose memory it has, or in
+  // another order. Empty for what gives no views.
+  std::vector<bool> is_other_view;
 };
 
 // What it gives at some points of the region.

@@ -46,6 +46,40 @@ void CollectSizes(const c10::IValue& value, Sizes& sizes) {
   }
 }
 
+// The tensors that `value` is or holds.
+void CollectTensors(const c10::IValue& value,
+                    std::vector<at::Tensor>& tensors) {
+  value.visit([&](const c10::IValue& part) {
+    if (part.isTensor() && part.toTensor().defined())
+      tensors.push_back(part.toTensor());
+    return false;
+  });
+}
+
+// Whether tensors that share memory have the same elements in the same order.
+bool HaveSameElements(const at::Tensor& a, const at::Tensor& b) {
+  if (a.sizes() != b.sizes() || a.storage_offset() != b.storage_offset() ||
+      a.scalar_type() != b.scalar_type())
+    return false;
+  for (int64_t axis = 0; axis < a.dim(); ++axis) {
+    if (a.size(axis) > 1 && a.stride(axis) != b.stride(axis)) return false;
+  }
+  return true;
+}
+
+bool IsOtherView(const at::Tensor& result,
+                 const std::vector<at::Tensor>& arguments) {
+  bool is_view = false;
+  for (const at::Tensor& argument : arguments) {
+    if (!result.has_storage() || !argument.has_storage() ||
+        !result.is_alias_of(argument))
+      continue;
+    if (HaveSameElements(result, argument)) return false;
+    is_view = true;
+  }
+  return is_view;
+}
+
 int64_t CountElements(const std::vector<c10::IValue>& stack) {
   int64_t elements = 0;
   for (const c10::IValue& value : stack) {
@@ -158,6 +192,8 @@ ShapesAt Interpreter::FindShapes(const ShapeQuery& query,
     }
     if (real && found.elements > kMaxElements)
       return absl::UnavailableError("the operator takes too long");
+    std::vector<at::Tensor> arguments;
+    for (const c10::IValue& value : stack) CollectTensors(value, arguments);
     return CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
       if (TakesArgumentCount(*query.schema))
         stack.emplace_back(static_cast<int64_t>(stack.size()));
@@ -165,7 +201,14 @@ ShapesAt Interpreter::FindShapes(const ShapeQuery& query,
         RunOrWiden(query.run, stack);
       else
         query.run(stack);
-      for (const c10::IValue& value : stack) CollectSizes(value, found.sizes);
+      std::vector<at::Tensor> results;
+      for (const c10::IValue& value : stack) {
+        CollectSizes(value, found.sizes);
+        CollectTensors(value, results);
+      }
+      found.is_other_view.clear();
+      for (const at::Tensor& result : results)
+        found.is_other_view.push_back(IsOtherView(result, arguments));
       return absl::OkStatus();
     });
   };

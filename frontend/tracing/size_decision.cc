@@ -1,6 +1,7 @@
 // How the program uses sizes: values that are functions of them, formulas, and
 // decisions, which restrict the region that the trace is right for.
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -116,6 +117,28 @@ std::optional<SizeExpression> FitRational(int symbol,
           SizeExpression::Symbol(symbol) * factor + SizeExpression(low),
           divisor);
     }
+  }
+  return std::nullopt;
+}
+
+// As FitRational, times a number and plus multiples of the symbol: how far a
+// size is from a multiple of another.
+std::optional<SizeExpression> FitRemainder(int symbol,
+                                           const std::vector<int64_t>& sizes,
+                                           const std::vector<int64_t>& values) {
+  for (const int64_t multiple : {0, 1, -1, 2, -2}) {
+    std::vector<int64_t> rest;
+    int64_t step = 0;
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      rest.push_back(values[i] + multiple * sizes[i]);
+      step = std::gcd(step, rest[i] - rest[0]);
+    }
+    if (step == 0) continue;
+    const int64_t first = rest[0];
+    for (int64_t& value : rest) value = (value - first) / step;
+    if (const auto fitted = FitRational(symbol, sizes, rest))
+      return *fitted * step + SizeExpression(first) +
+             SizeExpression::Symbol(symbol) * -multiple;
   }
   return std::nullopt;
 }
@@ -288,7 +311,7 @@ std::optional<SizeExpression> Interpreter::FormulaOf(
   std::vector<int64_t> sizes;
   for (const SizePoint& point : points)
     sizes.push_back(point[static_cast<size_t>(symbol)]);
-  return FitRational(symbol, sizes, there);
+  return FitRemainder(symbol, sizes, there);
 }
 
 void Interpreter::MarkDerived(const ProbedRef& result,

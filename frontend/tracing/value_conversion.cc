@@ -24,6 +24,28 @@ bool SameGeometry(const at::Tensor& a, const at::Tensor& b) {
           a.strides() == b.strides() && a.scalar_type() == b.scalar_type());
 }
 
+// Whether a result that is `argument` itself at the probes is so where more is
+// known: a transpose of one row and one column shows nothing.
+bool IsSameAtKnownPoints(const ProbedValue& argument,
+                         const ResultTraits& traits) {
+  if (traits.known_shapes == nullptr || !argument.has_type) return true;
+  const KnownShapes& known = *traits.known_shapes;
+  for (size_t i = 0; i < known.points.size(); ++i) {
+    const ShapesAt& there = known.shapes[i];
+    if (traits.result >= there.sizes.size() ||
+        (traits.result < there.is_other_view.size() &&
+         there.is_other_view[traits.result]) ||
+        there.sizes[traits.result].size() != argument.type.sizes.size())
+      return false;
+    for (size_t axis = 0; axis < argument.type.sizes.size(); ++axis) {
+      if (argument.type.sizes[axis].Evaluate(known.points[i]) !=
+          there.sizes[traits.result][axis])
+        return false;
+    }
+  }
+  return true;
+}
+
 // What shares memory with an opaque value must not be written, nor the value:
 // the other would not see it.
 void NoteSharing(ProbedValue& opaque, const std::vector<ProbedRef>& tensors) {
@@ -198,6 +220,7 @@ absl::StatusOr<ProbedRef> Interpreter::ConvertTensor(
       same =
           same && SameGeometry(tensor->tensor(probe), candidate->tensor(probe));
     }
+    same = same && IsSameAtKnownPoints(*candidate, traits);
     // Of sizes that depend on data the probes show only some.
     if (same && (!traits.tainted || traits.opaque.empty())) return candidate;
     if (source == nullptr) source = candidate;

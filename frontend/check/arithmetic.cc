@@ -35,6 +35,7 @@ bool OnlyMoves(const std::string& op) {
                                            "aten::expand_as",
                                            "aten::flatten",
                                            "aten::flip",
+                                           "aten::rot90",
                                            "aten::gather",
                                            "aten::index",
                                            "aten::index_select",

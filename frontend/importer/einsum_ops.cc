@@ -97,12 +97,7 @@ class Einsum {
       AITUNE_ASSIGN_OR_RETURN(
           Labels labels,
           ReadLabels(equation.inputs[i], call_.RankOf(tensors[i])));
-      for (Label label : labels) {
-        if (llvm::count(labels, label) > 1)
-          return Reject(
-              "a label twice in one operand (a diagonal) is not supported");
-      }
-      terms.push_back({tensors[i], labels});
+      terms.push_back(TakeDiagonals({tensors[i], labels}));
       NoteSizes(terms.back());
     }
     if (!IsFloatingPoint(call_.ResultDataType()))
@@ -129,6 +124,28 @@ class Einsum {
 
  private:
   // The size of each label: a 1 gives way to another size.
+  // One axis for the axes that have one label.
+  Term TakeDiagonals(Term term) {
+    Labels& labels = term.labels;
+    for (size_t first = 0; first < labels.size();) {
+      const Label label = labels[first];
+      auto* const second =
+          std::find(labels.begin() + first + 1, labels.end(), label);
+      if (second == labels.end()) {
+        ++first;
+        continue;
+      }
+      term.value = call_.Diagonal(
+          term.value, static_cast<int64_t>(first), second - labels.begin(),
+          /*offset=*/0, call_.SizesOf(term.value)[first]);
+      labels.erase(second);
+      labels.erase(labels.begin() + first);
+      labels.push_back(label);
+      ++joined_[label];
+    }
+    return term;
+  }
+
   void NoteSizes(const Term& term) {
     const Sizes sizes = call_.SizesOf(term.value);
     for (size_t i = 0; i < sizes.size(); ++i) {
@@ -148,6 +165,7 @@ class Einsum {
         ++counts[label];
       }
     }
+    for (const auto& [label, count] : joined_) counts[label] += count;
     Labels output;
     if (!equation.has_output) {
       for (int64_t axis = ellipsis; axis > 0; --axis)
@@ -264,6 +282,7 @@ class Einsum {
 
   OpImporter& call_;
   std::map<Label, AffineExpr> sizes_;
+  std::map<Label, int> joined_;  // how many axes TakeDiagonals has taken away
 };
 
 absl::Status BuildEinsum(OpImporter& call) { return Einsum(call).Build(); }

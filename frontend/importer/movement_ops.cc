@@ -1,5 +1,5 @@
-// Operators that move elements without looking at them: joins, padding,
-// repetition, rotation, reversal.
+// Operators that move elements without looking at them: joins, repetition,
+// rotation, reversal.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -68,151 +68,6 @@ absl::Status BuildStackAlong(OpImporter& call, int64_t dim, int64_t rank,
   // Vectors are joined along their only axis.
   return call.SetResult(
       call.Concat(parts, std::min(dim, call.RankOf(parts[0]) - 1)));
-}
-
-// ---- Padding ----
-
-// Padding as ATen gives it: (low, high) pairs from the last axis backwards.
-struct Padding {
-  SmallVector<int64_t> low, high;
-};
-
-absl::StatusOr<Padding> ReadPadding(OpImporter& call, const char* name,
-                                    int64_t rank) {
-  AITUNE_ASSIGN_OR_RETURN(SmallVector<int64_t> pad, call.Ints(name));
-  if (pad.size() % 2 != 0 || static_cast<int64_t>(pad.size()) > 2 * rank) {
-    return Reject(absl::StrCat("argument '", name, "' has ", pad.size(),
-                               " numbers for a tensor of rank ", rank));
-  }
-  Padding padding;
-  padding.low.assign(rank, 0);
-  padding.high.assign(rank, 0);
-  for (size_t i = 0; i < pad.size() / 2; ++i) {
-    padding.low[rank - 1 - i] = pad[2 * i];
-    padding.high[rank - 1 - i] = pad[2 * i + 1];
-  }
-  return padding;
-}
-
-enum class PadMode { kReflect, kReplicate, kCircular };
-
-// Entries of a last axis of `size` entries that repeat in its padding, `count`
-// of them, before the axis or after it.
-Value RepeatedPart(OpImporter& call, Value value, int64_t size, int64_t count,
-                   bool is_low, PadMode mode) {
-  const int64_t dim = call.RankOf(value) - 1;
-  switch (mode) {
-    case PadMode::kReflect: {
-      Value part = call.Slice(value, dim, is_low ? 1 : size - 1 - count, count);
-      return ait::FlipOp::create(call.builder(), call.location(),
-                                 part.getType(), part,
-                                 llvm::ArrayRef<int64_t>{dim});
-    }
-    case PadMode::kReplicate: {
-      Sizes sizes = call.SizesOf(value);
-      sizes[dim] = call.Constant(count);
-      return call.Expand(call.Slice(value, dim, is_low ? 0 : size - 1, 1),
-                         sizes);
-    }
-    case PadMode::kCircular:
-      return call.Slice(value, dim, is_low ? size - count : 0, count);
-  }
-  return Value();
-}
-
-// Pads the last axis with copies of parts of it: its neighbours in memory are
-// then neighbours in the result, which an index computed for each would hide.
-// Null if the axis has no known size, or not enough entries.
-Value PadByParts(OpImporter& call, Value value, int64_t low, int64_t high,
-                 PadMode mode) {
-  const int64_t dim = call.RankOf(value) - 1;
-  const std::optional<int64_t> size = call.StaticSize(call.SizesOf(value)[dim]);
-  if (!size) return Value();
-  // Negative padding removes entries.
-  const int64_t begin = std::max<int64_t>(0, -low),
-                end = *size + std::min<int64_t>(0, high);
-  // A reflection leaves the entry at the end out.
-  const int64_t most = mode == PadMode::kReflect    ? *size - 1
-                       : mode == PadMode::kCircular ? *size
-                                                    : std::max(low, high);
-  if (begin >= end || low > most || high > most) return Value();
-  SmallVector<Value> parts;
-  if (low > 0)
-    parts.push_back(RepeatedPart(call, value, *size, low, true, mode));
-  parts.push_back(begin == 0 && end == *size
-                      ? value
-                      : call.Slice(value, dim, begin, end - begin));
-  if (high > 0)
-    parts.push_back(RepeatedPart(call, value, *size, high, false, mode));
-  return parts.size() == 1 ? parts[0] : call.Concat(parts, dim);
-}
-
-// Picks along each padded axis by an index computed from its position, but
-// joins parts of the last one.
-Value PadByEntries(OpImporter& call, Value value, const Padding& padding,
-                   PadMode mode) {
-  for (int64_t dim = 0; dim < call.RankOf(value); ++dim) {
-    int64_t low = padding.low[dim], high = padding.high[dim];
-    if (low == 0 && high == 0) continue;
-    if (mode == PadMode::kCircular && (low < 0 || high < 0)) {
-      // What negative padding removes is not repeated on the other side.
-      const int64_t begin = std::max<int64_t>(0, -low);
-      const int64_t removed = begin + std::max<int64_t>(0, -high);
-      value = call.Slice(value, dim, call.Constant(begin),
-                         call.SizesOf(value)[dim] - removed);
-      low = std::max<int64_t>(0, low);
-      high = std::max<int64_t>(0, high);
-      if (low == 0 && high == 0) continue;
-    }
-    if (dim + 1 == call.RankOf(value)) {
-      if (Value joined = PadByParts(call, value, low, high, mode))
-        return joined;
-    }
-    const AffineExpr size = call.SizesOf(value)[dim];
-    const Sizes padded = {size + (low + high)};
-    Value index = call.Iota(padded[0], -low, 1, DataType::kInt64);
-    Value last = call.Full(Scalar(size - 1), padded, DataType::kInt64);
-    switch (mode) {
-      case PadMode::kReflect: {
-        Value from_low = call.Unary<ait::AbsOp>(index);
-        index = call.Subtract(
-            last, call.Unary<ait::AbsOp>(call.Subtract(last, from_low)));
-        break;
-      }
-      case PadMode::kReplicate:
-        index = call.Binary<ait::MinimumOp>(
-            call.Binary<ait::MaximumOp>(index, Scalar(0)), last);
-        break;
-      case PadMode::kCircular:
-        index = call.Binary<ait::RemainderOp>(
-            index, call.Full(Scalar(size), padded, DataType::kInt64));
-        break;
-    }
-    value = call.IndexSelect(value, dim, index);
-  }
-  return value;
-}
-
-absl::Status PadWith(OpImporter& call, const char* name,
-                     std::optional<PadMode> mode) {
-  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  AITUNE_ASSIGN_OR_RETURN(Padding padding,
-                          ReadPadding(call, name, call.RankOf(self)));
-  if (mode) return call.SetResult(PadByEntries(call, self, padding, *mode));
-  double value = 0;
-  if (!call.IsNone("value")) {
-    AITUNE_ASSIGN_OR_RETURN(value, call.Double("value"));
-  }
-  return call.SetResult(call.Pad(self, padding.low, padding.high, value));
-}
-
-absl::Status BuildPad(OpImporter& call) {
-  AITUNE_ASSIGN_OR_RETURN(std::string mode, call.String("mode"));
-  if (mode == "constant") return PadWith(call, "pad", std::nullopt);
-  if (mode == "reflect") return PadWith(call, "pad", PadMode::kReflect);
-  if (mode == "replicate") return PadWith(call, "pad", PadMode::kReplicate);
-  if (mode == "circular") return PadWith(call, "pad", PadMode::kCircular);
-  return Reject(absl::StrCat("padding mode '", mode, "' is unknown"));
 }
 
 // ---- Repetition ----
@@ -311,6 +166,30 @@ absl::Status BuildFlip(OpImporter& call, std::optional<int64_t> axis) {
   if (dims.empty()) return call.SetResult(self);
   return call.SetResult(ait::FlipOp::create(call.builder(), call.location(),
                                             self.getType(), self, dims));
+}
+
+// A quarter turn from dims[0] to dims[1], `k` times.
+absl::Status BuildRotate(OpImporter& call) {
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(const int64_t times, call.Int("k"));
+  const int64_t rank = call.RankOf(self);
+  // In this order, which tells the direction.
+  AITUNE_ASSIGN_OR_RETURN(SmallVector<int64_t> dims, call.Ints("dims", 2));
+  for (int64_t& dim : dims) {
+    if (dim < -rank || dim >= rank) return Reject("an axis is out of range");
+    if (dim < 0) dim += rank;
+  }
+  if (dims[0] == dims[1]) return Reject("two axes are expected");
+  const int64_t turns = (times % 4 + 4) % 4;
+  SmallVector<int64_t> flipped;
+  if (turns == 1 || turns == 2) flipped.push_back(dims[1]);
+  if (turns == 2 || turns == 3) flipped.push_back(dims[0]);
+  if (!flipped.empty())
+    self = ait::FlipOp::create(call.builder(), call.location(), self.getType(),
+                               self, flipped);
+  SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  if (turns % 2 == 1) std::swap(order[dims[0]], order[dims[1]]);
+  return call.SetResult(call.Permute(self, order));
 }
 
 // ---- Differences of neighbours ----
@@ -432,21 +311,6 @@ void RegisterMovementOps(Registry& registry) {
   registry.Add({"column_stack"}, [](OpImporter& call) {
     return BuildStackAlong(call, 1, 2, true);
   });
-  registry.Add({"pad"}, BuildPad);
-  registry.Add({"constant_pad_nd"}, [](OpImporter& call) {
-    return PadWith(call, "pad", std::nullopt);
-  });
-  registry.Add({"reflection_pad1d", "reflection_pad2d", "reflection_pad3d"},
-               [](OpImporter& call) {
-                 return PadWith(call, "padding", PadMode::kReflect);
-               });
-  registry.Add({"replication_pad1d", "replication_pad2d", "replication_pad3d"},
-               [](OpImporter& call) {
-                 return PadWith(call, "padding", PadMode::kReplicate);
-               });
-  registry.Add({"_pad_circular"}, [](OpImporter& call) {
-    return PadWith(call, "pad", PadMode::kCircular);
-  });
   registry.Add({"repeat"},
                [](OpImporter& call) { return BuildRepeat(call, "repeats"); });
   registry.Add({"tile"},
@@ -457,6 +321,7 @@ void RegisterMovementOps(Registry& registry) {
                [](OpImporter& call) { return BuildFlip(call, std::nullopt); });
   registry.Add({"fliplr"}, [](OpImporter& call) { return BuildFlip(call, 1); });
   registry.Add({"flipud"}, [](OpImporter& call) { return BuildFlip(call, 0); });
+  registry.Add({"rot90"}, BuildRotate);
   registry.Add({"diff"}, BuildDiff);
   registry.Add({"slice_scatter"}, BuildSliceScatter);
   registry.Add({"select_scatter"}, BuildSelectScatter);

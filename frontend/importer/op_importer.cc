@@ -282,6 +282,28 @@ Value OpImporter::Slice(Value value, int64_t dim, AffineExpr start,
       value, dim, Add(indices, Full(Scalar(start), {size}, DataType::kInt64)));
 }
 
+Value OpImporter::Diagonal(Value value, int64_t dim1, int64_t dim2,
+                           int64_t offset, AffineExpr length) {
+  const int64_t rank = RankOf(value);
+  SmallVector<int64_t> order;
+  for (int64_t axis = 0; axis < rank; ++axis) {
+    if (axis != dim1 && axis != dim2) order.push_back(axis);
+  }
+  order.append({dim1, dim2});
+  const AffineExpr columns = SizesOf(value)[dim2];
+  const Value flat = Flatten(Permute(value, order), rank - 2, rank - 1);
+  // One row and one column further at each step.
+  const AffineExpr start = offset >= 0 ? Constant(offset) : columns * -offset;
+  if (const std::optional<int64_t> known = StaticSize(columns))
+    return Slice(flat, rank - 2, start, length, *known + 1);
+  const auto full = [&](AffineExpr number) {
+    return Full(Scalar(number), {length}, DataType::kInt64);
+  };
+  const Value steps =
+      Multiply(Iota(length, 0, 1, DataType::kInt64), full(columns + 1));
+  return IndexSelect(flat, rank - 2, Add(steps, full(start)));
+}
+
 Value OpImporter::Concat(ArrayRef<Value> values, int64_t dim) {
   if (values.size() == 1) return values[0];
   Sizes sizes = SizesOf(values[0]);

@@ -87,8 +87,11 @@ class OpImporter {
   mlir::RankedTensorType ResultType(int index = 0);
   Sizes ResultSizes(int index = 0) { return SizesOf(ResultType(index)); }
   DataType ResultDataType(int index = 0) const;
+  // Not for a result that the call left undefined or that is a tensor it was
+  // given.
+  bool HasResult(int index) const { return ResultValue(index) != nullptr; }
   bool IsResultUsed(int index) const {
-    return ResultValue(index) && state_.IsUsed(op_.results[index]);
+    return HasResult(index) && state_.IsUsed(op_.results[index]);
   }
   // Sets result `index` to `value`, converted to the trace's dtype. Rejects the
   // call if the sizes differ from the trace's. Does nothing for a result that
@@ -168,6 +171,11 @@ class OpImporter {
     return Slice(value, dim, Constant(start), Constant(size), step);
   }
   mlir::Value Concat(llvm::ArrayRef<mlir::Value> values, int64_t dim);
+  // `length` elements of the diagonal of two axes as a new last axis: element i
+  // is at i - min(offset, 0) along `dim1` and at i + max(offset, 0) along
+  // `dim2`.
+  mlir::Value Diagonal(mlir::Value value, int64_t dim1, int64_t dim2,
+                       int64_t offset, mlir::AffineExpr length);
   mlir::Value Pad(mlir::Value value, llvm::ArrayRef<int64_t> low,
                   llvm::ArrayRef<int64_t> high, double number);
   // `indices` of rank 1 and int dtype; negative ones count from the end.

@@ -1,4 +1,5 @@
-// Images as columns of patches, and back.
+// Images of columns of patches. Columns of images are made of other operators
+// already while tracing (frontend/tracing/decompositions.cc).
 #include "absl/strings/str_cat.h"
 #include "frontend/importer/registry.h"
 
@@ -43,36 +44,6 @@ absl::StatusOr<Patches> ReadPatches(OpImporter& call,
         (patches.padded[axis] - reach) / patches.stride[axis] + 1;
   }
   return patches;
-}
-
-// im2col: [N, C, H, W] -> [N, C * taps, patches].
-absl::Status BuildUnfold(OpImporter& call) {
-  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  const bool batched = call.RankOf(self) == 4;
-  if (!batched && call.RankOf(self) != 3)
-    return Reject("an image with channels is expected");
-  if (!batched) self = call.Unsqueeze(self, 0);
-  const Sizes sizes = call.SizesOf(self);
-  AITUNE_ASSIGN_OR_RETURN(Patches patches,
-                          ReadPatches(call, {sizes[2], sizes[3]}));
-  const SmallVector<int64_t> around = {0, 0, patches.padding[0],
-                                       patches.padding[1]};
-  Value value = call.Pad(self, around, around, 0);
-  for (int axis = 0; axis < 2; ++axis) {
-    const Sizes grid = {call.Constant(patches.kernel[axis]),
-                        call.Constant(patches.count[axis])};
-    const double dilation = static_cast<double>(patches.dilation[axis]),
-                 stride = static_cast<double>(patches.stride[axis]);
-    Value index = call.Add(call.Iota(grid, 0, 0, dilation, DataType::kInt64),
-                           call.Iota(grid, 1, 0, stride, DataType::kInt64));
-    value = call.IndexSelect(value, 2 + axis, call.Flatten(index, 0, 1));
-  }
-  value = call.Reshape(
-      value, {sizes[0], sizes[1], call.Constant(patches.kernel[0]),
-              call.Constant(patches.count[0]), call.Constant(patches.kernel[1]),
-              call.Constant(patches.count[1])});
-  value = call.Permute(value, {0, 1, 2, 4, 3, 5});
-  return call.SetResult(call.Reshape(value, call.ResultSizes()));
 }
 
 // Taps that a stride apart are neighbours: taps [0, stride) of all patches make
@@ -178,7 +149,6 @@ absl::Status BuildFold(OpImporter& call) {
 }  // namespace
 
 void RegisterPatchOps(Registry& registry) {
-  registry.Add({"im2col"}, BuildUnfold);
   registry.Add({"col2im"}, BuildFold);
 }
 

@@ -12,6 +12,7 @@ const Registry& Registry::Get() {
     RegisterReductionOps(*made);
     RegisterViewOps(*made);
     RegisterMovementOps(*made);
+    RegisterPadOps(*made);
     RegisterIndexingOps(*made);
     RegisterCreationOps(*made);
     RegisterContractionOps(*made);

@@ -39,6 +39,7 @@ void RegisterActivationOps(Registry& registry);
 void RegisterReductionOps(Registry& registry);
 void RegisterViewOps(Registry& registry);
 void RegisterMovementOps(Registry& registry);
+void RegisterPadOps(Registry& registry);
 void RegisterIndexingOps(Registry& registry);
 void RegisterCreationOps(Registry& registry);
 void RegisterContractionOps(Registry& registry);

@@ -170,6 +170,7 @@ absl::Status BuildBroadcastTensors(OpImporter& call) {
     return Reject("one result a tensor is expected");
   for (int i = 0; i < static_cast<int>(tensors.size()); ++i) {
     if (!tensors[i]) return Reject("a tensor is None");
+    if (!call.HasResult(i)) continue;
     AITUNE_RETURN_IF_ERROR(
         call.SetResult(call.Expand(tensors[i], call.ResultSizes(i)), i));
   }
@@ -188,6 +189,7 @@ absl::Status BuildMeshgrid(OpImporter& call) {
   for (int64_t i = 0; i < count; ++i) {
     if (!tensors[i] || call.RankOf(tensors[i]) > 1)
       return Reject("tensors of rank 0 or 1 are expected");
+    if (!call.HasResult(i)) continue;
     const int64_t axis = indexing == "xy" && i < 2 && count > 1 ? 1 - i : i;
     Sizes sizes(count, call.Constant(1));
     sizes[axis] = call.Product(call.SizesOf(tensors[i]));
@@ -205,22 +207,10 @@ absl::Status BuildDiagonal(OpImporter& call) {
   AITUNE_ASSIGN_OR_RETURN(int64_t dim1, call.Dim("dim1", rank));
   AITUNE_ASSIGN_OR_RETURN(int64_t dim2, call.Dim("dim2", rank));
   if (dim1 == dim2) return Reject("a diagonal needs two axes");
-  SmallVector<int64_t> order;
-  for (int64_t axis = 0; axis < rank; ++axis) {
-    if (axis != dim1 && axis != dim2) order.push_back(axis);
-  }
-  order.append({dim1, dim2});
-  Value flat = call.Flatten(call.Permute(self, order), rank - 2, rank - 1);
-  const Sizes sizes = call.SizesOf(self);
-  std::optional<int64_t> columns = call.StaticSize(sizes[dim2]);
-  if (!columns) return Reject("a diagonal of a dynamic axis is not supported");
   const Sizes result = call.ResultSizes();
   if (static_cast<int64_t>(result.size()) != rank - 1)
     return Reject("the result's rank is not the input's less one");
-  // Entry i is at row i - min(offset, 0), column i + max(offset, 0).
-  const int64_t start = offset >= 0 ? offset : -offset * *columns;
-  return call.SetResult(call.Slice(flat, rank - 2, call.Constant(start),
-                                   result.back(), *columns + 1));
+  return call.SetResult(call.Diagonal(self, dim1, dim2, offset, result.back()));
 }
 
 // Overlapping windows of one axis as a new last axis.

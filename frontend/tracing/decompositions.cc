@@ -150,6 +150,25 @@ def cdist(x1: Tensor, x2: Tensor, p: float, compute_mode: Optional[int]) -> Tens
   return d.pow(p).sum(-1).pow(1 / p)
 )";
 
+// Columns of patches, [..., channels * taps, patches]: the rows and then the
+// columns of the image that the taps of patches are of.
+constexpr char kPatches[] = R"(
+def im2col(image: Tensor, kernel_size: List[int], dilation: List[int], padding: List[int], stride: List[int]) -> Tensor:
+  sizes = image.size()
+  counts: List[int] = []
+  value = torch.constant_pad_nd(image, [padding[1], padding[1], padding[0], padding[0]])
+  for axis in range(2):
+    dim = axis - 2
+    count = (value.size(dim) - dilation[axis] * (kernel_size[axis] - 1) - 1) // stride[axis] + 1
+    taps = torch.arange(kernel_size[axis], device=image.device) * dilation[axis]
+    places = taps.unsqueeze(1) + torch.arange(count, device=image.device) * stride[axis]
+    value = value.index_select(dim, places.flatten())
+    counts.append(count)
+  channels = sizes[-3] * kernel_size[0] * kernel_size[1]
+  value = value.view(sizes[:-2] + [kernel_size[0], counts[0], kernel_size[1], counts[1]])
+  return value.transpose(-3, -2).reshape(sizes[:-3] + [channels, counts[0] * counts[1]])
+)";
+
 std::optional<int64_t> UniformInteger(const ProbedValue& value) {
   if (value.kind != Kind::kPlain || !value.uniform) return std::nullopt;
   if (value.probes[0].isBool()) return value.probes[0].toBool();
@@ -226,6 +245,34 @@ bool AreDistances(const Arguments& arguments) {
          *arguments[0]->type.sizes.back().constant() < 16;
 }
 
+// An image with channels, or several, and numbers that im2col takes: it says
+// what is wrong with others itself.
+bool ArePatches(const Arguments& arguments) {
+  if (arguments.size() != 5 || !arguments[0]->IsTensor() ||
+      !arguments[0]->has_type)
+    return false;
+  const std::vector<SizeExpression>& sizes = arguments[0]->type.sizes;
+  if (sizes.size() != 3 && sizes.size() != 4) return false;
+  for (size_t i = 1; i < 5; ++i) {
+    if (arguments[i]->kind != Kind::kList || arguments[i]->elements.size() != 2)
+      return false;
+    for (const ProbedRef& element : arguments[i]->elements) {
+      const int64_t least = i == 3 ? 0 : 1;  // of the padding
+      if (UniformInteger(*element).value_or(-1) < least) return false;
+    }
+  }
+  for (size_t axis = 0; axis < 2; ++axis) {
+    const auto number = [&](size_t argument) {
+      return *UniformInteger(*arguments[argument]->elements[axis]);
+    };
+    const std::optional<int64_t> size =
+        sizes[sizes.size() - 2 + axis].constant();
+    if (size && *size + 2 * number(3) <= number(2) * (number(1) - 1))
+      return false;
+  }
+  return true;
+}
+
 struct Decomposition {
   bool (*applies)(const Arguments&);
   const char* source;
@@ -242,6 +289,7 @@ const std::map<std::string, Decomposition>& Decompositions() {
           {"aten::_transformer_encoder_layer_fwd",
            {IsPlainEncoderLayer, kAttention, "encoder_layer"}},
           {"aten::cdist", {AreDistances, kDistances, "cdist"}},
+          {"aten::im2col", {ArePatches, kPatches, "im2col"}},
           {"aten::_shape_as_tensor",
            {HasKnownSizes, kSizes, "shape_as_tensor"}},
       };

@@ -114,6 +114,36 @@ def forward(self, x: Tensor):
 )",
      {"float32[1..5,4]"},
      {"*"}},
+    {"padding_by_sizes",
+     R"(
+def forward(self, x: Tensor):
+    w = x.size(2)
+    some = torch.pad(x, [w // 2, 1, 2, 32 - w]), torch.pad(x, [0, (5 - w % 5) % 5], "constant", 0.5)
+    return some, torch.pad(x, [0, (5 - w % 5) % 5], "reflect"), torch.pad(x, [w // 3, 2], "replicate"), torch.pad(x, [w // 2, w], "circular")
+)",
+     {"float32[2,1..3,8..32]"}},
+    {"diagonals",
+     R"(
+def forward(self, x: Tensor):
+    n = x.size(1)
+    ones = torch.einsum("bii->bi", [x]), torch.einsum("bij,jj->bi", [x, x[0]])
+    return ones, torch.diagonal(x, 1, 1, 2) * 2.0, torch.diagonal(x, -1, 1, 2) + 1.0, torch.rot90(x, 3, [1, 2])
+)",
+     {"float32[1..3,n=3..12,n=3..12]"}},
+    // Windows, where only their multiples are left.
+    {"windows_of_a_dynamic_axis",
+     R"(
+def forward(self, x: Tensor):
+    w = x.reshape(x.size(0), -1, 4, 8)
+    return w.sum(1)[:, None] + w, (w * 2).reshape(x.size(0), x.size(1), 8)
+)",
+     {"float32[1..3,32..48,8]"}},
+    {"columns_of_patches",
+     R"(
+def forward(self, x: Tensor):
+    return torch.im2col(x, [3, 2], [2, 1], [1, 0], [2, 4]), torch.im2col(x[0], [2, 2], [1, 1], [0, 0], [1, 1]) + 1.0
+)",
+     {"float32[1..3,2,9..30,9..30]"}},
     // A CPU without float16 arithmetic has no code for it: LibTorch runs it.
     {"computed_filter_of_a_transposed_convolution",
      R"(

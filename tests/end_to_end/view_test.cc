@@ -33,6 +33,14 @@ def forward(self, x: Tensor):
     return a * b + c, d.sum(), e, torch.narrow(x, 1, 2, 3), torch.select(x, 0, -1)
 )",
      {"float32[4,9]"}},
+    // The first is the tensor itself.
+    {"broadcast_tensors",
+     R"(
+def forward(self, x: Tensor, y: Tensor):
+    a, b = torch.broadcast_tensors([x, y])
+    return a * 2.0 + b, torch.meshgrid([y])[0] + 1.0
+)",
+     {"float32[5,4]", "float32[4]"}},
     {"cat_and_stack",
      R"(
 def forward(self, x: Tensor, y: Tensor):

@@ -70,6 +70,9 @@ void buildTransformPipeline(OpPassManager &passManager,
   // On a GPU alone: a core of a CPU reduces a row by itself.
   if (options.onCuda)
     functions.addPass(createArgExtremaToReductions());
+  // On a GPU alone: a core of a CPU pools a window by itself.
+  if (options.onCuda)
+    functions.addPass(createPoolsToReductions());
   // After decomposition, so that permutes sink through what normalisations are
   // made of. The CPU has a kernel for planes of depthwise convolutions.
   functions.addPass(createLayout({/*depthwisePlanes=*/!options.onCuda}));

@@ -165,6 +165,15 @@ def RelaxChecks : Pass<"ait-relax-checks", "mlir::func::FuncOp"> {
   let dependentDialects = ["mlir::ait::AitDialect"];
 }
 
+def PoolsToReductions : Pass<"ait-pools-to-reductions", "mlir::func::FuncOp"> {
+  let summary = "turns pools of large windows that do not overlap into reductions";
+  let description = [{
+    Each window becomes axes of its own, which are reduced. Of 16-bit elements the
+    mean is formed in f32, as that of a pool is.
+  }];
+  let dependentDialects = ["mlir::ait::AitDialect"];
+}
+
 def ArgExtremaToReductions : Pass<"ait-arg-extrema-to-reductions", "mlir::func::FuncOp"> {
   let summary = "turns argmax and argmin along long axes into two reductions";
   let description = [{

@@ -1,7 +1,6 @@
 #include "frontend/torchscript/input_queries.h"
 
 #include <ATen/core/Tensor.h>
-#include <torch/csrc/jit/ir/alias_analysis.h>
 #include <torch/csrc/jit/passes/constant_propagation.h>
 #include <torch/csrc/jit/passes/inliner.h>
 
@@ -16,6 +15,7 @@
 #include "frontend/torchscript/argument_writes.h"
 #include "frontend/torchscript/carried_writes.h"
 #include "frontend/torchscript/model_internal.h"
+#include "frontend/torchscript/shown_copies.h"
 #include "frontend/torchscript/written_arguments.h"
 #include "frontend/values/torch_util.h"
 
@@ -176,21 +176,14 @@ void AddWrittenArguments(const torch::jit::Block& block,
 }
 
 // Adds the calls that give a view of a tensor or a copy, by its strides, where
-// the program writes to either: which of the two it is shows then. `written`:
-// of AddWrittenArguments; to AliasDb an argument may be any other.
-void AddWrittenCopies(const torch::jit::Block& block,
-                      torch::jit::AliasDb& aliases,
-                      const std::set<int>& written,
-                      std::vector<LayoutQuery>& queries) {
-  static const auto* const names = new std::set<std::string>{
-      "aten::contiguous", "aten::flatten",    "aten::ravel",
-      "aten::reshape",    "aten::reshape_as", "aten::to"};
-  for (const torch::jit::Node* node : block.nodes()) {
-    for (const torch::jit::Block* inner : node->blocks())
-      AddWrittenCopies(*inner, aliases, written, queries);
-    if (names->count(node->kind().toQualString()) == 0 ||
-        !aliases.hasWriters(node->output()))
-      continue;
+// the program shows which of the two it is.
+void AddShownCopies(const std::shared_ptr<torch::jit::Graph>& graph,
+                    std::vector<LayoutQuery>& queries) {
+  // To AliasDb an argument may be any other.
+  std::set<int> written;
+  AddWrittenArguments(*graph->block(), written);
+  if (written.empty()) return;
+  for (const torch::jit::Node* node : FindShownCopies(graph)) {
     LayoutQuery query{CallText(*node), /*sees_offset=*/false, {}};
     AddArguments(node->input(0), query.arguments);
     if (std::any_of(query.arguments.begin(), query.arguments.end(),
@@ -258,13 +251,9 @@ InputQueries FindInputQueries(const Model& model) {
     found.gradient = FindIn(block, GradientQueries());
     found.identity = FindIn(block, ComparesTensors);
     ShowUnsaidViews(*graph);
-    if (const torch::jit::Node* write = FindArgumentWrite(graph)) {
+    if (const torch::jit::Node* write = FindArgumentWrite(graph))
       found.write = CallText(*write);
-      torch::jit::AliasDb aliases(graph);
-      std::set<int> written;
-      AddWrittenArguments(block, written);
-      AddWrittenCopies(block, aliases, written, found.layout);
-    }
+    AddShownCopies(graph, found.layout);
     found.container_write = FindContainerWrite(*graph);
     return absl::OkStatus();
   }).IgnoreError();

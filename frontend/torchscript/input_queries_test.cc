@@ -151,6 +151,29 @@ TEST(InputQueries, WritesToTheModelAreNotToArguments) {
               StartsWith("aten::add_"));
 }
 
+TEST(InputQueries, CopiesOfNewTensorsThatAWriteShows) {
+  const auto asks = [](const std::string& body) {
+    return !Queries(body).layout.empty();
+  };
+  // What is made of x has its strides.
+  EXPECT_TRUE(
+      asks("  z = x.clone()\n  z.t().contiguous().add_(1)\n"
+           "  return z\n"));
+  EXPECT_TRUE(
+      asks("  z = x * 2\n  w = z.t().reshape(-1)\n  z.add_(1)\n"
+           "  return w\n"));
+  EXPECT_TRUE(
+      asks("  z = x + 1\n  w = z\n  for i in range(3):\n"
+           "    w = z.t().flatten()\n    z.add_(w.sum())\n"
+           "  return w\n"));
+  // Written before, not read after, or read through the same of the two.
+  EXPECT_FALSE(asks("  return torch.relu_(x + 1).flatten(0)\n"));
+  EXPECT_FALSE(asks("  z = torch.sin(x).flatten(0)\n  return z.relu_()\n"));
+  EXPECT_FALSE(
+      asks("  z = torch.sin(x)\n  w = z.flatten(0)\n"
+           "  v = w.view(-1)\n  w.add_(1)\n  return v * w\n"));
+}
+
 TEST(InputQueries, WritesToWhatAListGivesOfANewTensorAreNotToArguments) {
   const auto write = [](const std::string& body) {
     return Queries(body + "  return x\n").write;

@@ -237,6 +237,22 @@ Value ScatterSlice(OpImporter& call, Value self, Value source, int64_t dim,
       call.Convert(source, call.DataTypeOf(self)), starts, steps);
 }
 
+// The same with a start that depends on sizes and a step of 1: what is before
+// the slice, the slice, and what is behind it.
+absl::Status ReplaceSlice(OpImporter& call, Value self, Value slice,
+                          int64_t dim, AffineExpr start) {
+  if (call.state().sizes().Bounds(start).first < 0)
+    return Reject(
+        "writing from a start that depends on the sizes of the inputs and may "
+        "be negative is not supported");
+  const AffineExpr end = start + call.SizesOf(slice)[dim];
+  return call.SetResult(
+      call.Concat({call.Slice(self, dim, call.Constant(0), start),
+                   call.Convert(slice, call.DataTypeOf(self)),
+                   call.Slice(self, dim, end, call.SizesOf(self)[dim] - end)},
+                  dim));
+}
+
 absl::Status BuildSliceScatter(OpImporter& call) {
   AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   AITUNE_ASSIGN_OR_RETURN(Value source, call.Tensor("src"));
@@ -261,17 +277,19 @@ absl::Status BuildSliceScatter(OpImporter& call) {
   };
   start = normalize(start);
   end = normalize(end);
-  const std::optional<int64_t> first = call.StaticSize(start);
-  if (!first)
-    return Reject(
-        "writing from a start that depends on the sizes of the inputs is not "
-        "supported");
   Sizes part = call.SizesOf(self);
   part[dim] = (end - start).ceilDiv(step);
   const std::optional<int64_t> count = call.StaticSize(part[dim]);
   if (count && *count <= 0) return call.SetResult(self);
-  return call.SetResult(
-      ScatterSlice(call, self, call.Expand(source, part), dim, *first, step));
+  const Value slice = call.Expand(source, part);
+  const std::optional<int64_t> first = call.StaticSize(start);
+  if (first)
+    return call.SetResult(ScatterSlice(call, self, slice, dim, *first, step));
+  if (step != 1 || sizes.Bounds(end - start).first < 0)
+    return Reject(
+        "writing with a step, or nothing at some sizes, from a start that "
+        "depends on the sizes of the inputs is not supported");
+  return ReplaceSlice(call, self, slice, dim, start);
 }
 
 absl::Status BuildSelectScatter(OpImporter& call) {
@@ -281,16 +299,15 @@ absl::Status BuildSelectScatter(OpImporter& call) {
   if (rank == 0) return Reject("a tensor of rank 0 has nothing to select");
   AITUNE_ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", rank));
   AITUNE_ASSIGN_OR_RETURN(int64_t index, call.Int("index"));
-  if (index < 0) {
-    const std::optional<int64_t> size =
-        call.StaticSize(call.SizesOf(self)[dim]);
-    if (!size)
-      return Reject("writing from the end of a dynamic axis is not supported");
-    index += *size;
-  }
+  const AffineExpr size = call.SizesOf(self)[dim];
   Sizes part = call.SizesOf(self);
   part.erase(part.begin() + dim);
-  Value slice = call.Unsqueeze(call.Expand(source, part), dim);
+  const Value slice = call.Unsqueeze(call.Expand(source, part), dim);
+  if (index < 0) {
+    const std::optional<int64_t> known = call.StaticSize(size);
+    if (!known) return ReplaceSlice(call, self, slice, dim, size + index);
+    index += *known;
+  }
   return call.SetResult(ScatterSlice(call, self, slice, dim, index, 1));
 }
 

@@ -316,7 +316,7 @@ INSTANTIATE_TEST_SUITE_P(
                                        {{"self", x},
                                         {"src", y},
                                         {"dim", Int(0)},
-                                        {"start", Int(-1)},
+                                        {"start", Int(-3)},
                                         {"end", None()},
                                         {"step", Int(1)}},
                                        kF32, {n}));

@@ -13,6 +13,8 @@ constexpr int64_t kDivisors[] = {2, 3, 4, 5, 6, 7, 8, 16, 32, 64};
 
 // Sizes of one symbol that are tried where constraints leave some out.
 constexpr int64_t kMaxSearch = 4096;
+// Less is doubled by the steps from one probe to the next.
+constexpr int64_t kLeastDoubled = 8;
 // Points at which expressions are compared.
 constexpr size_t kSamples = 4096;
 // What a size is multiplied by, at most: more comes of equations that say
@@ -136,6 +138,16 @@ std::vector<SizePoint> ChooseProbes(const SizeRegion& region) {
     for (size_t b = a + 1; b < ranges.size(); ++b)
       add(move(move(base, a, std::min(base[a] + 1, ranges[a].max)), b,
                std::min(base[b] + 3, ranges[b].max)));
+  }
+  // Twice as much: what a network makes of its sizes, as of an image that it
+  // pools, is 1 at all of those above if it is 1 at the least.
+  SizePoint twice = base;
+  for (size_t s = 0; s < ranges.size(); ++s) {
+    if (base[s] >= kLeastDoubled)
+      twice[s] = std::min(2 * base[s], ranges[s].max);
+  }
+  if (!add(twice)) {
+    for (size_t s = 0; s < ranges.size(); ++s) add(move(base, s, twice[s]));
   }
   if (ranges.size() > 1) {
     SizePoint probe = base;

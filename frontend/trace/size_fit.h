@@ -23,7 +23,8 @@ namespace aitune::frontend {
 // Points of `region` at which to run the model. They are small, because the
 // operators are really run. Sizes of 1 are avoided where the region allows,
 // because they broadcast, except in the last probe, in which every symbol that
-// may be 1 is 1. One empty point when there are no symbols.
+// may be 1 is 1. Sizes of 8 and more are doubled in one probe, where the region
+// allows. One empty point when there are no symbols.
 std::vector<SizePoint> ChooseProbes(const SizeRegion& region);
 
 // Thread-safe: immutable.

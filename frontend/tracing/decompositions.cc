@@ -155,6 +155,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float, compute_mode: Optional[int]) -> Tens
 constexpr char kPatches[] = R"(
 def im2col(image: Tensor, kernel_size: List[int], dilation: List[int], padding: List[int], stride: List[int]) -> Tensor:
   sizes = image.size()
+  assert sizes[-3] > 0 and sizes[-2] > 0 and sizes[-1] > 0
   counts: List[int] = []
   value = torch.constant_pad_nd(image, [padding[1], padding[1], padding[0], padding[0]])
   for axis in range(2):

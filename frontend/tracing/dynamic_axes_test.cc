@@ -97,6 +97,10 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"  y = x[::25, ::25]\n  return y.t() * 2, y.permute(1, 0) + 1",
              {"float32[n=26..99,n=26..99]"},
              "aten::t"},
+        Case{"  y = torch.avg_pool2d(x, [32, 32])\n"
+             "  y.diagonal(0, 2, 3).fill_(5)\n  return y",
+             {"float32[1..3,4,n=48..96,n=48..96]"},
+             "aten::diagonal_scatter"},
         Case{"  y = torch.avg_pool2d(x, [32, 32]).flatten(2).transpose(1, 2)\n"
              "  y = y.contiguous().view([y.size(0), y.size(1), 1, 4])\n"
              "  return y.permute(0, 2, 1, 3)",

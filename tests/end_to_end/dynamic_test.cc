@@ -122,6 +122,17 @@ def forward(self, x: Tensor):
     return some, torch.pad(x, [0, (5 - w % 5) % 5], "reflect"), torch.pad(x, [w // 3, 2], "replicate"), torch.pad(x, [w // 2, w], "circular")
 )",
      {"float32[2,1..3,8..32]"}},
+    {"writes_to_slices_by_size",
+     R"(
+def forward(self, x: Tensor):
+    n = x.size(1)
+    y = x * 1.0
+    y[:, -3:] = 0.5
+    y[:, n // 2 : n - 1].mul_(2.0)
+    y[:, -1] = x[:, 0]
+    return y, torch.slice_scatter(x, x[:, :2], 1, n - 4, n - 2)
+)",
+     {"float32[2,5..14]"}},
     {"diagonals",
      R"(
 def forward(self, x: Tensor):

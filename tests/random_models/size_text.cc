@@ -10,6 +10,9 @@ namespace {
 
 using absl::StrCat;
 
+// Of the great ones one element is left of most sizes, and more of few.
+const std::vector<int> kSteps = {2, 2, 3, 3, 7, 16};
+
 // A bound of a slice; empty: none.
 std::string Bound(Pool& pool, std::vector<int>& measures) {
   switch (pool.random().Number(0, 3)) {
@@ -54,7 +57,7 @@ std::string Size(Pool& pool, std::vector<int>& measures) {
                                : StrCat(Name(value), ".size(", axis, ")");
   switch (random.Number(0, 11)) {
     case 0:
-      return StrCat("(", size, " // ", random.Number(2, 4), ")");
+      return StrCat("(", size, " // ", random.Pick(kSteps), ")");
     case 1:
       return StrCat("min(", size, ", ", random.Number(1, 20), ")");
     case 2:
@@ -79,7 +82,7 @@ std::string Slice(Pool& pool, int axis, std::vector<int>& measures) {
   for (int i = 0; i < axis; ++i) absl::StrAppend(&text, ":, ");
   absl::StrAppend(&text, Bound(pool, measures), ":", Bound(pool, measures));
   if (pool.random().Chance(25))
-    absl::StrAppend(&text, ":", pool.random().Number(2, 3));
+    absl::StrAppend(&text, ":", pool.random().Pick(kSteps));
   return text + "]";
 }
 

@@ -81,6 +81,9 @@ std::string ViewOf(Pool& pool, int value, std::vector<int>& measures) {
       return StrCat(t, ".split(", number(1, 7), ", ", axis, ")",
                     random.Chance(50) ? "[0]" : "[-1]");
     case 18:
+      if (rank > 1 && axis != other && random.Chance(20))
+        return StrCat("torch.rot90(", t, ", ", number(-2, 3), ", [", axis, ", ",
+                      other, "])");
       return random.Chance(50) ? StrCat("torch.flip(", t, ", [", axis, "])")
                                : StrCat("torch.roll(", t, ", ", number(-3, 3),
                                         ", ", axis, ")");
@@ -96,6 +99,9 @@ std::string ViewOf(Pool& pool, int value, std::vector<int>& measures) {
       return StrCat("torch.diagonal(", t, ", ", number(-1, 1), ", ", axis, ", ",
                     other, ")");
     case 22:
+      if (random.Chance(30))
+        return StrCat("torch.constant_pad_nd(", t, ", [", number(-1, 2), ", ",
+                      Size(pool, measures), "], 0.5)");
       return StrCat("torch.constant_pad_nd(", t, ", [", number(-1, 2), ", ",
                     number(0, 3), rank > 1 ? ", 1, 0" : "", "], 0.5)");
     case 23:

@@ -161,6 +161,7 @@ def im2col(image: Tensor, kernel_size: List[int], dilation: List[int], padding: 
   for axis in range(2):
     dim = axis - 2
     count = (value.size(dim) - dilation[axis] * (kernel_size[axis] - 1) - 1) // stride[axis] + 1
+    assert count > 0
     taps = torch.arange(kernel_size[axis], device=image.device) * dilation[axis]
     places = taps.unsqueeze(1) + torch.arange(count, device=image.device) * stride[axis]
     value = value.index_select(dim, places.flatten())

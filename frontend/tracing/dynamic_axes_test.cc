@@ -278,6 +278,16 @@ TEST(DynamicComplexNumbers, SizesHaveFormulas) {
   }
 }
 
+// At sizes below a patch eager raises.
+TEST(DynamicWindows, SizesWithoutPatchesAreLeftOut) {
+  const auto trace = TraceAndCompare(
+      "def forward(self, x: Tensor):\n"
+      "  return torch.im2col(x, [3, 3], [1, 1], [0, 0], [2, 2])\n",
+      {"float32[1,2,1..9,5]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_EQ(trace->symbols[0].min, 3);
+}
+
 // A window that slides by more than the probes' sizes differ, one behind the
 // other, has one formula for the whole range.
 TEST(DynamicWindows, AreOneVersion) {

@@ -55,11 +55,7 @@ struct PoolToReduction : OpRewritePattern<PoolOp> {
       whole.push_back(canonicalizeSize(count * window[axis]));
     }
     PrimitiveBuilder build(rewriter, op.getLoc());
-    Value value = op.getInput();
-    if (whole != sizes)
-      value = build.create<SliceOp>(getTensorType(whole, type.getElementType()),
-                                    value, SmallVector<int64_t>(4, 0),
-                                    SmallVector<int64_t>(4, 1));
+    Value value = build.slice(op.getInput(), {0, 0, 0, 0}, whole);
     value = build.convert(build.reshape(value, split),
                           PrimitiveBuilder::getArithmeticType(value));
     value = build.reduce<ReductionOp>(value, {3, 5});

@@ -4,6 +4,7 @@
 
 #include "compiler/dialect/Ait.h"
 #include "mlir/IR/PatternMatch.h"
+#include "llvm/ADT/STLExtras.h"
 
 #include <utility>
 
@@ -72,9 +73,50 @@ public:
   /// `input` itself if it has these sizes.
   mlir::Value reshape(mlir::Value input,
                       llvm::ArrayRef<mlir::AffineExpr> sizes) {
-    auto type = mlir::cast<mlir::RankedTensorType>(input.getType());
-    auto target = mlir::ait::getTensorType(sizes, type.getElementType());
-    return type == target ? input : create<mlir::ait::ReshapeOp>(target, input);
+    const mlir::RankedTensorType target = typeLike(input, sizes);
+    return input.getType() == target
+               ? input
+               : create<mlir::ait::ReshapeOp>(target, input);
+  }
+  static llvm::SmallVector<mlir::AffineExpr> sizesOf(mlir::Value value) {
+    return mlir::ait::getSymbolicSizes(
+        mlir::cast<mlir::RankedTensorType>(value.getType()));
+  }
+  /// Axis i of the result is axis `permutation[i]` of `input`.
+  mlir::Value permute(mlir::Value input, llvm::ArrayRef<int64_t> permutation) {
+    const llvm::SmallVector<mlir::AffineExpr> sizes = sizesOf(input);
+    return create<mlir::ait::PermuteOp>(
+        typeLike(input,
+                 llvm::map_to_vector(
+                     permutation, [&](int64_t axis) { return sizes[axis]; })),
+        input, permutation);
+  }
+  /// `sizes` elements from `starts` on; `input` itself if it has these sizes.
+  mlir::Value slice(mlir::Value input, llvm::ArrayRef<int64_t> starts,
+                    llvm::ArrayRef<mlir::AffineExpr> sizes) {
+    const llvm::SmallVector<int64_t> steps(sizes.size(), 1);
+    return sizesOf(input) == sizes
+               ? input
+               : create<mlir::ait::SliceOp>(typeLike(input, sizes), input,
+                                            starts, steps);
+  }
+  /// `input` with zeros around it; `input` itself if there are none.
+  mlir::Value pad(mlir::Value input, llvm::ArrayRef<int64_t> low,
+                  llvm::ArrayRef<int64_t> high) {
+    llvm::SmallVector<mlir::AffineExpr> sizes = sizesOf(input);
+    for (auto [size, before, after] : llvm::zip_equal(sizes, low, high))
+      size = mlir::ait::canonicalizeSize(size + before + after);
+    return sizes == sizesOf(input)
+               ? input
+               : create<mlir::ait::PadOp>(typeLike(input, sizes), input, low,
+                                          high, llvm::APFloat(0.0));
+  }
+  /// The type of `like` with other sizes.
+  static mlir::RankedTensorType
+  typeLike(mlir::Value like, llvm::ArrayRef<mlir::AffineExpr> sizes) {
+    return mlir::ait::getTensorType(
+        sizes,
+        mlir::cast<mlir::RankedTensorType>(like.getType()).getElementType());
   }
   /// f32 for the narrow floating types: eager normalises in f32 and rounds
   /// once.

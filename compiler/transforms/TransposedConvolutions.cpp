@@ -101,17 +101,6 @@ private:
   }
 };
 
-/// Axes and their sizes, in the order of a tensor's.
-struct Order {
-  SmallVector<AffineExpr> sizes;
-  SmallVector<int64_t> axes; ///< the source's
-
-  void append(AffineExpr size, int64_t axis) {
-    sizes.push_back(size);
-    axes.push_back(axis);
-  }
-};
-
 class Rewriter {
 public:
   Rewriter(PatternRewriter &rewriter, TransposedConvolutionOp op)
@@ -132,34 +121,10 @@ private:
     return getAffineConstantExpr(size, op.getContext());
   }
   static SmallVector<AffineExpr> sizesOf(Value value) {
-    return getSymbolicSizes(cast<RankedTensorType>(value.getType()));
+    return PrimitiveBuilder::sizesOf(value);
   }
   RankedTensorType typeOf(ArrayRef<AffineExpr> sizes) {
-    return getTensorType(sizes, op.getType().getElementType());
-  }
-  Value permute(Value value, const Order &order) {
-    return build.create<PermuteOp>(typeOf(order.sizes), value, order.axes);
-  }
-  Value zeros(ArrayRef<AffineExpr> sizes) {
-    RankedTensorType type = typeOf(sizes);
-    return build.create<FullOp>(
-        type, cast<TypedAttr>(FloatAttr::get(type.getElementType(), 0.0)));
-  }
-  Value slice(Value value, ArrayRef<int64_t> starts,
-              ArrayRef<AffineExpr> sizes) {
-    const SmallVector<int64_t> steps(sizes.size(), 1);
-    return sizesOf(value) == sizes
-               ? value
-               : build.create<SliceOp>(typeOf(sizes), value, starts, steps);
-  }
-  Value pad(Value value, ArrayRef<int64_t> low, ArrayRef<int64_t> high) {
-    SmallVector<AffineExpr> sizes = sizesOf(value);
-    for (auto [size, before, after] : llvm::zip_equal(sizes, low, high))
-      size = canonicalizeSize(size + before + after);
-    return sizes == sizesOf(value)
-               ? value
-               : build.create<PadOp>(typeOf(sizes), value, low, high,
-                                     APFloat(0.0));
+    return PrimitiveBuilder::typeLike(op.getResult(), sizes);
   }
 
   /// The filter [I, O / groups, taps * phases...] as
@@ -175,7 +140,7 @@ private:
       taps.push_back(sizes.size());
       sizes.append({number(axis.mostTaps()), number(axis.step)});
     }
-    Value split = build.reshape(pad(op.getFilter(), none, high), sizes);
+    Value split = build.reshape(build.pad(op.getFilter(), none, high), sizes);
     return build.create<FlipOp>(split.getType(), split, taps);
   }
 
@@ -183,8 +148,7 @@ private:
   Value takeFilter(ArrayRef<Phases> chosen) {
     SmallVector<AffineExpr> sizes = sizesOf(filter);
     SmallVector<int64_t> starts(sizes.size(), 0);
-    Order order;
-    order.append(groups, 0);
+    SmallVector<int64_t> order = {0};
     AffineExpr rows = groups * outputs;
     for (auto [index, phases] : llvm::enumerate(chosen)) {
       const unsigned taps = 3 + 2 * index;
@@ -193,17 +157,17 @@ private:
       starts[taps + 1] = phases.column;
       sizes[taps] = number(phases.taps);
       sizes[taps + 1] = number(phases.count);
-      order.append(sizes[taps + 1], taps + 1);
+      order.push_back(taps + 1);
       rows = rows * phases.count;
     }
-    order.append(outputs, 2);
-    order.append(sizes[1], 1);
+    order.append({2, 1});
     SmallVector<AffineExpr> taken = {rows, sizes[1]};
     for (auto [index, phases] : llvm::enumerate(chosen)) {
-      order.append(number(phases.taps), 3 + 2 * index);
+      order.push_back(3 + 2 * index);
       taken.push_back(number(phases.taps));
     }
-    return build.reshape(permute(slice(filter, starts, sizes), order), taken);
+    return build.reshape(
+        build.permute(build.slice(filter, starts, sizes), order), taken);
   }
 
   /// The input without what no result reads, and with the zeros that the
@@ -223,7 +187,7 @@ private:
       low[2 + index] = std::max<int64_t>(before, 0) - padding;
       high[2 + index] = std::max<int64_t>(behind, 0) - padding;
     }
-    return pad(slice(op.getInput(), starts, sizes), low, high);
+    return build.pad(build.slice(op.getInput(), starts, sizes), low, high);
   }
 
   /// [N, groups, phases..., O / groups, positions...]: a convolution whose
@@ -273,7 +237,9 @@ private:
       if (part)
         continue;
       sizes[dim] = number(phases.count);
-      part = zeros(sizes);
+      part = build.create<FullOp>(
+          typeOf(sizes),
+          cast<TypedAttr>(FloatAttr::get(op.getType().getElementType(), 0.0)));
     }
     sizes[dim] = number(axis.stride);
     return parts.size() == 1
@@ -285,21 +251,18 @@ private:
   Value takePixels(Value phases) {
     const SmallVector<AffineExpr> sizes = sizesOf(phases);
     const SmallVector<AffineExpr> result = sizesOf(op.getResult());
-    const unsigned rank = axes.size();
-    Order order;
-    order.append(sizes[0], 0);
-    order.append(groups, 1);
-    order.append(outputs, 2 + rank);
+    const int64_t rank = axes.size();
+    SmallVector<int64_t> order = {0, 1, 2 + rank};
     SmallVector<AffineExpr> whole = {sizes[0], result[1]};
     SmallVector<int64_t> starts = {0, 0};
     for (auto [index, axis] : llvm::enumerate(axes)) {
-      const unsigned position = 3 + rank + index;
-      order.append(sizes[position], position);
-      order.append(number(axis.stride), 2 + index);
+      const int64_t position = 3 + rank + index;
+      order.append({position, static_cast<int64_t>(2 + index)});
       whole.push_back(canonicalizeSize(sizes[position] * axis.stride));
       starts.push_back(axis.start);
     }
-    return slice(build.reshape(permute(phases, order), whole), starts, result);
+    return build.slice(build.reshape(build.permute(phases, order), whole),
+                       starts, result);
   }
 
   TransposedConvolutionOp op;

@@ -3,6 +3,7 @@
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/Ait.h"
+#include "compiler/transforms/PrimitiveBuilder.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/STLExtras.h"
@@ -14,19 +15,16 @@ namespace aitune {
 
 using namespace mlir;
 using namespace mlir::ait;
+using aitune::PrimitiveBuilder;
 
 namespace {
 
 /// Makes operations at one place, with the types that follow from their
 /// operands.
-class PlaneBuilder {
+class PlaneBuilder : public PrimitiveBuilder {
 public:
-  PlaneBuilder(OpBuilder &builder, Location location)
-      : builder(builder), location(location) {}
+  using PrimitiveBuilder::PrimitiveBuilder;
 
-  Value reshape(Value value, ArrayRef<AffineExpr> sizes) {
-    return ReshapeOp::create(builder, location, typeOf(value, sizes), value);
-  }
   /// Axes `first` and `first` + 1 as one.
   Value join(Value value, unsigned first) {
     SmallVector<AffineExpr> sizes = sizesOf(value);
@@ -36,23 +34,15 @@ public:
   }
   /// With axes 1 and 2 exchanged.
   Value exchange(Value value) {
-    SmallVector<AffineExpr> sizes = sizesOf(value);
     SmallVector<int64_t> permutation =
-        llvm::to_vector(llvm::seq<int64_t>(0, sizes.size()));
-    std::swap(sizes[1], sizes[2]);
+        llvm::to_vector(llvm::seq<int64_t>(0, sizesOf(value).size()));
     std::swap(permutation[1], permutation[2]);
-    return PermuteOp::create(builder, location, typeOf(value, sizes), value,
-                             permutation);
+    return permute(value, permutation);
   }
   Value padDepth(Value value, int64_t padding) {
-    if (padding == 0)
-      return value;
-    SmallVector<AffineExpr> sizes = sizesOf(value);
-    SmallVector<int64_t> numbers(sizes.size(), 0);
+    SmallVector<int64_t> numbers(sizesOf(value).size(), 0);
     numbers[2] = padding;
-    sizes[2] = canonicalizeSize(sizes[2] + 2 * padding);
-    return PadOp::create(builder, location, typeOf(value, sizes), value,
-                         numbers, numbers, APFloat(0.0));
+    return pad(value, numbers, numbers);
   }
   /// `size` elements along axis 2 from `start` on, `step` apart.
   Value sliceDepth(Value value, int64_t start, AffineExpr size, int64_t step) {
@@ -61,19 +51,14 @@ public:
     starts[2] = start;
     steps[2] = step;
     sizes[2] = size;
-    return SliceOp::create(builder, location, typeOf(value, sizes), value,
-                           starts, steps);
+    return create<SliceOp>(typeLike(value, sizes), value, starts, steps);
   }
   Value concatChannels(ArrayRef<Value> values) {
     if (values.size() == 1)
       return values[0];
     SmallVector<AffineExpr> sizes = sizesOf(values[0]);
     sizes[1] = canonicalizeSize(sizes[1] * static_cast<int64_t>(values.size()));
-    return ConcatOp::create(builder, location, typeOf(values[0], sizes), values,
-                            /*dim=*/1);
-  }
-  Value add(Value left, Value right) {
-    return AddOp::create(builder, location, left.getType(), left, right);
+    return create<ConcatOp>(typeLike(values[0], sizes), values, /*dim=*/1);
   }
   /// The convolution of images with the attributes of `op`, of which those with
   /// a number for each spatial axis are `numbersOf`.
@@ -82,24 +67,11 @@ public:
                  llvm::function_ref<SmallVector<int64_t>(ArrayRef<int64_t>,
                                                          int64_t neutral)>
                      numbersOf) {
-    return ConvolutionOp::create(
-        builder, location, getTensorType(sizes, op.getType().getElementType()),
-        input, filter, numbersOf(op.getStride(), 1),
-        numbersOf(op.getPadding(), 0), numbersOf(op.getDilation(), 1),
-        op.getGroups());
+    return create<ConvolutionOp>(
+        typeLike(op.getResult(), sizes), input, filter,
+        numbersOf(op.getStride(), 1), numbersOf(op.getPadding(), 0),
+        numbersOf(op.getDilation(), 1), op.getGroups());
   }
-  static SmallVector<AffineExpr> sizesOf(Value value) {
-    return getSymbolicSizes(cast<RankedTensorType>(value.getType()));
-  }
-
-private:
-  static RankedTensorType typeOf(Value value, ArrayRef<AffineExpr> sizes) {
-    return getTensorType(
-        sizes, cast<RankedTensorType>(value.getType()).getElementType());
-  }
-
-  OpBuilder &builder;
-  const Location location;
 };
 
 /// Whether positions are combined along depth alone: height and width are read
@@ -159,7 +131,7 @@ Value convolvePlanes(PlaneBuilder &build, ConvolutionOp op) {
       Value filter = build.sliceDepth(
           op.getFilter(), tap, getAffineConstantExpr(1, op.getContext()), 1);
       Value part = convolve(planes[tap], build.join(filter, 2));
-      sum = sum ? build.add(sum, part) : part;
+      sum = sum ? build.binary<AddOp>(sum, part) : part;
     }
   }
   return build.exchange(build.reshape(

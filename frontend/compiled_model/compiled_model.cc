@@ -109,7 +109,8 @@ absl::Status WriteBack(const std::string& write, const at::Tensor& copy,
   return absl::InvalidArgumentError(absl::StrCat(
       "an argument has a tensor, ", Describe(argument),
       ", that is expanded, so that elements share memory, and the program "
-      "wrote to it (", write, "): call .contiguous() on it before"));
+      "wrote to it (",
+      write, "): call .contiguous() on it before"));
 }
 
 // Whether calls read or write the model's own tensors in place.
@@ -367,10 +368,10 @@ absl::StatusOr<c10::IValue> CompiledModel::Run(const ValueList& arguments,
   AITUNE_RETURN_IF_ERROR(
       CatchExceptions(absl::StatusCode::kInternal, "an argument", [&] {
         const c10::InferenceMode inference;
+        absl::Status written;
         for (const auto& [argument, copy] : copies)
-          AITUNE_RETURN_IF_ERROR(
-              WriteBack(input_queries_.write, copy, argument));
-        return absl::OkStatus();
+          written.Update(WriteBack(input_queries_.write, copy, argument));
+        return written;
       }));
   return result;
 }

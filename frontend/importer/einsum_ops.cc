@@ -123,7 +123,6 @@ class Einsum {
   }
 
  private:
-  // The size of each label: a 1 gives way to another size.
   // One axis for the axes that have one label.
   Term TakeDiagonals(Term term) {
     Labels& labels = term.labels;
@@ -146,6 +145,7 @@ class Einsum {
     return term;
   }
 
+  // The size of each label: a 1 gives way to another size.
   void NoteSizes(const Term& term) {
     const Sizes sizes = call_.SizesOf(term.value);
     for (size_t i = 0; i < sizes.size(); ++i) {

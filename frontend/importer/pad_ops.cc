@@ -126,25 +126,23 @@ Value PadByEntries(OpImporter& call, Value value, const Padding& padding,
                    PadMode mode) {
   for (int64_t dim = 0; dim < call.RankOf(value); ++dim) {
     AffineExpr low = padding.low[dim], high = padding.high[dim];
-    const std::optional<int64_t> known_low = call.StaticSize(low),
-                                 known_high = call.StaticSize(high);
-    if (known_low == 0 && known_high == 0) continue;
-    const int64_t first = std::max<int64_t>(0, -known_low.value_or(0)),
-                  removed =
-                      first + std::max<int64_t>(0, -known_high.value_or(0));
-    if (mode == PadMode::kCircular && removed > 0) {
+    std::optional<int64_t> known_low = call.StaticSize(low),
+                           known_high = call.StaticSize(high);
+    if (mode == PadMode::kCircular &&
+        (known_low.value_or(0) < 0 || known_high.value_or(0) < 0)) {
       // What negative padding removes is not repeated on the other side.
+      const int64_t first = std::max<int64_t>(0, -known_low.value_or(0)),
+                    last = std::max<int64_t>(0, -known_high.value_or(0));
       value = call.Slice(value, dim, call.Constant(first),
-                         call.SizesOf(value)[dim] - removed);
-      if (known_low) low = call.Constant(std::max<int64_t>(0, *known_low));
-      if (known_high) high = call.Constant(std::max<int64_t>(0, *known_high));
+                         call.SizesOf(value)[dim] - (first + last));
+      low = low + first;
+      high = high + last;
+      known_low = call.StaticSize(low);
+      known_high = call.StaticSize(high);
     }
-    const std::optional<int64_t> joined_low = call.StaticSize(low),
-                                 joined_high = call.StaticSize(high);
-    if (joined_low == 0 && joined_high == 0) continue;
-    if (dim + 1 == call.RankOf(value) && joined_low && joined_high) {
-      if (Value joined =
-              PadByParts(call, value, *joined_low, *joined_high, mode))
+    if (known_low == 0 && known_high == 0) continue;
+    if (dim + 1 == call.RankOf(value) && known_low && known_high) {
+      if (Value joined = PadByParts(call, value, *known_low, *known_high, mode))
         return joined;
     }
     value = PadByIndex(call, value, dim, low, high, mode);

@@ -11,9 +11,10 @@ namespace {
 using mlir::AffineExpr;
 using mlir::AffineExprKind;
 
-// A range of one symbol up to this many values is tried in full.
-constexpr int64_t kSamplesOfOne = 256;
-constexpr int64_t kSamplesOfSeveral = 128;
+// Ranges with up to this many combinations of sizes are tried in full.
+constexpr int64_t kMostInFull = 1024;
+constexpr size_t kSamplesOfOne = 256;
+constexpr size_t kSamplesOfSeveral = 128;
 // Random sizes of which constraints are to accept as many as are asked for.
 constexpr int kMostDraws = 1 << 17;
 
@@ -41,18 +42,28 @@ SymbolicSizes::SymbolicSizes(
                          return constraint.Holds(point);
                        });
   };
-  if (ranges.size() == 1 &&
-      ranges[0].second - ranges[0].first < kSamplesOfOne) {
-    for (int64_t value = ranges[0].first; value <= ranges[0].second; ++value)
-      if (is_accepted({value})) add({value});
+  std::vector<int64_t> least, greatest;
+  int64_t combinations = 1;
+  for (const auto& [low, high] : ranges) {
+    least.push_back(low);
+    greatest.push_back(std::max(low, high));
+    const int64_t length = greatest.back() - low;
+    combinations = length < kMostInFull / combinations
+                       ? combinations * (length + 1)
+                       : kMostInFull + 1;
+  }
+  if (combinations <= kMostInFull) {
+    std::vector<int64_t> point = least;
+    for (int64_t done = 0; done < combinations; ++done) {
+      if (is_accepted(point)) add(point);
+      for (size_t symbol = 0; symbol < point.size(); ++symbol) {
+        if (++point[symbol] <= greatest[symbol]) break;
+        point[symbol] = least[symbol];
+      }
+    }
   }
   if (samples_[0].empty()) {
     const size_t count = ranges.size() == 1 ? kSamplesOfOne : kSamplesOfSeveral;
-    std::vector<int64_t> least, greatest;
-    for (const auto& [low, high] : ranges) {
-      least.push_back(low);
-      greatest.push_back(std::max(low, high));
-    }
     // A fixed seed: the same model must always give the same types.
     std::mt19937_64 random(20240229);
     const auto draw = [&] {

@@ -1,10 +1,8 @@
 #include "frontend/torchscript/argument_writes.h"
 
 #include <torch/csrc/jit/ir/alias_analysis.h>
-#include <torch/csrc/jit/ir/constants.h>
 
 #include <algorithm>
-#include <functional>
 #include <set>
 #include <string>
 
@@ -24,7 +22,7 @@ bool IsTensor(const Value& value) {
 }
 
 // The tensor that `node` may give although its schema does not say so; null:
-// none. `node` may be followed by nodes that make it.
+// none.
 Value* UnsaidSource(Node* node) {
   static const auto* const of_one =
       new std::set<std::string>{"aten::alpha_dropout",
@@ -69,116 +67,75 @@ void ShowUnsaidViews(Block& block) {
   }
 }
 
-// What memory a value may have, in a program that changes no contents.
-class Memory {
- public:
-  // Whether tensors of `value` are the model's, or views of them. To AliasDb
-  // they may be any argument.
-  static bool IsOfModel(const Value* value) {
-    const Node* node = value->node();
-    while (node->kind() != c10::prim::GetAttr) {
-      const c10::FunctionSchema* schema = node->maybeSchema();
-      // An element of a list of the model may be an argument that was put
-      // there.
-      if (schema == nullptr || schema->returns().size() != 1 ||
-          schema->arguments().empty() ||
-          schema->returns()[0].alias_info() == nullptr ||
-          schema->arguments()[0].alias_info() == nullptr ||
-          !IsTensor(*node->input(0)))
-        return false;
-      node = node->input(0)->node();
-    }
-    const Value* object = node->output();
-    while (object->node()->kind() == c10::prim::GetAttr)
-      object = object->node()->input(0);
-    return object == node->owningGraph()->inputs()[0];
-  }
-
-  // Whether operators of the program make all tensors of `value`, or what they
-  // are views of.
-  static bool IsNew(const Value* value) {
-    const Node* node = value->node();
-    switch (node->kind()) {
-      case c10::prim::ListConstruct:
-      case c10::prim::ListUnpack:
-      case c10::prim::TupleConstruct:
-      case c10::prim::TupleIndex:
-      case c10::prim::TupleUnpack:
-        return AreNew(node);
-      case c10::prim::If:
-        return std::all_of(node->blocks().begin(), node->blocks().end(),
-                           [&](const Block* block) {
-                             return IsNew(block->outputs()[value->offset()]);
-                           });
-      default:
-        break;
-    }
+// Whether `value` is a tensor of the model, or a view of one, in a program that
+// sets no attribute. To AliasDb it may be any argument.
+bool IsOfModel(const Value* value) {
+  const Node* node = value->node();
+  while (node->kind() != c10::prim::GetAttr) {
     const c10::FunctionSchema* schema = node->maybeSchema();
-    if (schema == nullptr || value->offset() >= schema->returns().size())
+    // An element of a list of the model may be an argument that was put
+    // there.
+    if (schema == nullptr || schema->returns().size() != 1 ||
+        schema->arguments().empty() ||
+        schema->returns()[0].alias_info() == nullptr ||
+        schema->arguments()[0].alias_info() == nullptr ||
+        !IsTensor(*node->input(0)))
       return false;
-    // Lists are not all said to hold views.
-    const bool is_fresh =
-        schema->returns()[value->offset()].alias_info() == nullptr &&
-        IsTensor(*value);
-    return is_fresh || AreNew(node);
+    node = node->input(0)->node();
   }
+  const Value* object = node->output();
+  while (object->node()->kind() == c10::prim::GetAttr)
+    object = object->node()->input(0);
+  return object == node->owningGraph()->inputs()[0];
+}
 
- private:
-  static bool AreNew(const Node* node) {
-    return std::all_of(node->inputs().begin(), node->inputs().end(),
-                       [](const Value* input) {
-                         return !HoldsTensors(input->type()) || IsNew(input);
-                       });
-  }
-  static bool HoldsTensors(const c10::TypePtr& type) {
-    switch (type->kind()) {
-      case c10::TypeKind::IntType:
-      case c10::TypeKind::FloatType:
-      case c10::TypeKind::BoolType:
-      case c10::TypeKind::StringType:
-      case c10::TypeKind::NoneType:
-      case c10::TypeKind::DeviceObjType:
-        return false;
-      case c10::TypeKind::ListType:
-      case c10::TypeKind::OptionalType:
-      case c10::TypeKind::TupleType:
-        return std::any_of(type->containedTypes().begin(),
-                           type->containedTypes().end(), HoldsTensors);
-      default:
-        return true;
-    }
-  }
-};
+bool IsNew(const Value* value);
 
-const Node* Find(const Block& block,
-                 const std::function<bool(const Node&)>& is) {
-  for (const Node* node : block.nodes()) {
-    if (is(*node)) return node;
-    for (const Block* inner : node->blocks())
-      if (const Node* found = Find(*inner, is)) return found;
+bool AreNew(const Node* node) {
+  return std::all_of(node->inputs().begin(), node->inputs().end(),
+                     [](const Value* input) {
+                       return !HoldsTensors(input->type()) || IsNew(input);
+                     });
+}
+
+// Whether operators of the program make all tensors of `value`, or what they
+// are views of, in a program that changes no contents.
+bool IsNew(const Value* value) {
+  const Node* node = value->node();
+  switch (node->kind()) {
+    case c10::prim::ListConstruct:
+    case c10::prim::ListUnpack:
+    case c10::prim::TupleConstruct:
+    case c10::prim::TupleIndex:
+    case c10::prim::TupleUnpack:
+      return AreNew(node);
+    case c10::prim::If:
+      return std::all_of(node->blocks().begin(), node->blocks().end(),
+                         [&](const Block* block) {
+                           return IsNew(block->outputs()[value->offset()]);
+                         });
+    default:
+      break;
   }
-  return nullptr;
+  const c10::FunctionSchema* schema = node->maybeSchema();
+  if (schema == nullptr || value->offset() >= schema->returns().size())
+    return false;
+  // Lists are not all said to hold views.
+  const bool is_fresh =
+      schema->returns()[value->offset()].alias_info() == nullptr &&
+      IsTensor(*value);
+  return is_fresh || AreNew(node);
 }
 
 }  // namespace
 
 void ShowUnsaidViews(Graph& graph) { ShowUnsaidViews(*graph.block()); }
 
-std::vector<const Value*> WrittenTensors(const Node& node) {
-  std::vector<const Value*> written;
-  for (const size_t i : WrittenArguments(node)) {
-    if (IsTensor(*node.inputs()[i])) written.push_back(node.inputs()[i]);
-  }
-  return written;
-}
-
-bool ChangesContents(const Node& node) {
-  static const auto* const names = new std::set<std::string>{
-      "prim::SetAttr", "aten::set_", "aten::set_data"};
-  if (names->count(node.kind().toQualString()) > 0) return true;
-  const std::vector<size_t> written = WrittenArguments(node);
-  return std::any_of(written.begin(), written.end(),
-                     [&](size_t i) { return !IsTensor(*node.inputs()[i]); });
+bool HoldsTensors(const c10::TypePtr& type) {
+  return type->isSubtypeOf(*c10::TensorType::get()) ||
+         type->kind() == c10::TypeKind::AnyType ||
+         std::any_of(type->containedTypes().begin(),
+                     type->containedTypes().end(), HoldsTensors);
 }
 
 const Node* FindArgumentWrite(const std::shared_ptr<Graph>& graph) {
@@ -194,17 +151,22 @@ const Node* FindArgumentWrite(const std::shared_ptr<Graph>& graph) {
   const torch::jit::AliasDb aliases(graph);
   const auto arguments = graph->inputs().slice(1);  // without the model
   const auto is_of_argument = [&](const Value* written) {
-    if (!sets_attributes && Memory::IsOfModel(written)) return false;
-    if (!changes_contents && Memory::IsNew(written)) return false;
+    if (!sets_attributes && IsOfModel(written)) return false;
+    if (!changes_contents && IsNew(written)) return false;
     return std::any_of(
         arguments.begin(), arguments.end(), [&](Value* argument) {
           return aliases.mayContainAlias(const_cast<Value*>(written), argument);
         });
   };
-  return Find(*graph->block(), [&](const Node& node) {
-    const std::vector<const Value*> written = WrittenTensors(node);
-    return std::any_of(written.begin(), written.end(), is_of_argument);
+  const Node* found = nullptr;
+  AnyNode(graph->block(), [&](Node* node) {
+    const std::vector<const Value*> written = WrittenTensors(*node);
+    if (!std::any_of(written.begin(), written.end(), is_of_argument))
+      return false;
+    found = node;
+    return true;
   });
+  return found;
 }
 
 }  // namespace aitune::frontend

@@ -11,7 +11,6 @@
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <memory>
-#include <vector>
 
 namespace aitune::frontend {
 
@@ -20,13 +19,8 @@ namespace aitune::frontend {
 // LibTorch's exceptions.
 void ShowUnsaidViews(torch::jit::Graph& graph);
 
-// The tensors that the operator's schema says it writes to. Thread-safe.
-std::vector<const torch::jit::Value*> WrittenTensors(
-    const torch::jit::Node& node);
-
-// Whether the node changes which tensors a list, dict or object holds, or which
-// memory a tensor has. Thread-safe.
-bool ChangesContents(const torch::jit::Node& node);
+// Whether a value of the type is or may hold a tensor. Thread-safe.
+bool HoldsTensors(const c10::TypePtr& type);
 
 // The first operator that may write to a tensor that an argument is or holds;
 // null: none does. ShowUnsaidViews must have been called on the graph. May

@@ -87,13 +87,6 @@ std::string FindIn(const torch::jit::Block& block,
   });
 }
 
-bool HoldsTensors(const c10::TypePtr& type) {
-  return type->isSubtypeOf(*c10::TensorType::get()) ||
-         type->kind() == c10::TypeKind::AnyType ||
-         std::any_of(type->containedTypes().begin(),
-                     type->containedTypes().end(), HoldsTensors);
-}
-
 bool HoldsContainer(const c10::TypePtr& type) {
   return type->kind() == c10::TypeKind::ListType ||
          type->kind() == c10::TypeKind::DictType ||

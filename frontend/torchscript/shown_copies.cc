@@ -7,7 +7,7 @@
 #include <string>
 #include <unordered_set>
 
-#include "frontend/torchscript/argument_writes.h"
+#include "frontend/torchscript/written_arguments.h"
 
 namespace aitune::frontend {
 namespace {

@@ -1,9 +1,17 @@
 #include "frontend/torchscript/written_arguments.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 
 namespace aitune::frontend {
+namespace {
+
+bool IsTensor(const torch::jit::Value& value) {
+  return value.type()->kind() == c10::TypeKind::TensorType;
+}
+
+}  // namespace
 
 std::vector<size_t> WrittenArguments(const torch::jit::Node& node) {
   std::vector<size_t> written;
@@ -27,6 +35,24 @@ bool WritesOnlyContainer(const torch::jit::Node& node) {
   const c10::TypeKind kind = node.inputs()[0]->type()->kind();
   return (kind == c10::TypeKind::ListType || kind == c10::TypeKind::DictType) &&
          names->count(node.kind().toQualString()) > 0;
+}
+
+std::vector<const torch::jit::Value*> WrittenTensors(
+    const torch::jit::Node& node) {
+  std::vector<const torch::jit::Value*> written;
+  for (const size_t i : WrittenArguments(node)) {
+    if (IsTensor(*node.inputs()[i])) written.push_back(node.inputs()[i]);
+  }
+  return written;
+}
+
+bool ChangesContents(const torch::jit::Node& node) {
+  static const auto* const names = new std::set<std::string>{
+      "prim::SetAttr", "aten::set_", "aten::set_data"};
+  if (names->count(node.kind().toQualString()) > 0) return true;
+  const std::vector<size_t> written = WrittenArguments(node);
+  return std::any_of(written.begin(), written.end(),
+                     [&](size_t i) { return !IsTensor(*node.inputs()[i]); });
 }
 
 }  // namespace aitune::frontend

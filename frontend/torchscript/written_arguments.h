@@ -18,6 +18,14 @@ std::vector<size_t> WrittenArguments(const torch::jit::Node& node);
 // Thread-safe.
 bool WritesOnlyContainer(const torch::jit::Node& node);
 
+// The tensors that the operator's schema says it writes to. Thread-safe.
+std::vector<const torch::jit::Value*> WrittenTensors(
+    const torch::jit::Node& node);
+
+// Whether the node changes which tensors a list, dict or object holds, or which
+// memory a tensor has. Thread-safe.
+bool ChangesContents(const torch::jit::Node& node);
+
 }  // namespace aitune::frontend
 
 #endif  // AITUNE_FRONTEND_TORCHSCRIPT_WRITTEN_ARGUMENTS_H_

@@ -192,6 +192,29 @@ bool SizeFitter::Matches(const SizeExpression& expression,
   return true;
 }
 
+// Multiples of `terms`, of which the first is 1.
+std::optional<SizeExpression> SizeFitter::FitCombination(
+    absl::Span<const int64_t> values,
+    absl::Span<const SizeExpression> terms) const {
+  std::vector<std::vector<double>> rows;
+  std::vector<double> right;
+  for (size_t p = 0; p < probes_.size(); ++p) {
+    std::vector<double>& row = rows.emplace_back();
+    for (const SizeExpression& term : terms)
+      row.push_back(static_cast<double>(term.Evaluate(probes_[p])));
+    right.push_back(static_cast<double>(values[p]));
+  }
+  const std::vector<double> solution = Solve(std::move(rows), std::move(right));
+  SizeExpression result;
+  for (size_t t = 1; t <= terms.size(); ++t) {
+    const size_t i = t % terms.size();  // the constant last
+    if (std::fabs(solution[i]) > kMostFactor) return std::nullopt;
+    result = result + terms[i] * SizeExpression(std::llround(solution[i]));
+  }
+  if (!Matches(result, values)) return std::nullopt;
+  return result;
+}
+
 std::optional<SizeExpression> SizeFitter::FitPolynomial(
     absl::Span<const int64_t> values) const {
   if (AllEqual(values)) return SizeExpression(values[0]);
@@ -201,28 +224,7 @@ std::optional<SizeExpression> SizeFitter::FitPolynomial(
   const int count = static_cast<int>(symbol_count_);
   for (int a = 0; a < count; ++a)
     monomials.push_back(SizeExpression::Symbol(a));
-  const auto attempt = [&]() -> std::optional<SizeExpression> {
-    std::vector<std::vector<double>> rows;
-    std::vector<double> right;
-    for (size_t p = 0; p < probes_.size(); ++p) {
-      std::vector<double>& row = rows.emplace_back();
-      for (const SizeExpression& monomial : monomials) {
-        row.push_back(static_cast<double>(monomial.Evaluate(probes_[p])));
-      }
-      right.push_back(static_cast<double>(values[p]));
-    }
-    const std::vector<double> solution =
-        Solve(std::move(rows), std::move(right));
-    SizeExpression result;
-    for (size_t m = 1; m <= monomials.size(); ++m) {
-      const size_t i = m % monomials.size();  // the constant last
-      if (std::fabs(solution[i]) > kMostFactor) return std::nullopt;
-      result =
-          result + monomials[i] * SizeExpression(std::llround(solution[i]));
-    }
-    if (!Matches(result, values)) return std::nullopt;
-    return result;
-  };
+  const auto attempt = [&] { return FitCombination(values, monomials); };
   if (std::optional<SizeExpression> linear = attempt()) return linear;
   for (int a = 0; a < count; ++a) {
     for (int b = a + 1; b < count; ++b)
@@ -308,21 +310,9 @@ std::optional<SizeExpression> SizeFitter::FitSum(
     if (!HasDivision(first)) continue;
     for (const SizeExpression& second : sources) {
       if (second.constant() || second == first) continue;
-      std::vector<std::vector<double>> rows;
-      for (const SizePoint& probe : probes_)
-        rows.push_back({static_cast<double>(first.Evaluate(probe)),
-                        static_cast<double>(second.Evaluate(probe)), 1.0});
-      const std::vector<double> solution =
-          Solve(std::move(rows), {values.begin(), values.end()});
-      if (std::any_of(solution.begin(), solution.end(), [](double factor) {
-            return std::fabs(factor) > kMostFactor;
-          }))
-        continue;
-      const SizeExpression sum =
-          second * SizeExpression(std::llround(solution[1])) +
-          first * SizeExpression(std::llround(solution[0])) +
-          SizeExpression(std::llround(solution[2]));
-      if (!sum.constant() && Matches(sum, values)) return sum;
+      if (const auto sum =
+              FitCombination(values, {SizeExpression(1), second, first}))
+        return sum;
     }
   }
   return std::nullopt;

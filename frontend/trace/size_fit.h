@@ -67,6 +67,9 @@ class SizeFitter {
   std::vector<int> DependsOn(absl::Span<const int64_t> values) const;
 
  private:
+  std::optional<SizeExpression> FitCombination(
+      absl::Span<const int64_t> values,
+      absl::Span<const SizeExpression> terms) const;
   std::optional<SizeExpression> FitPolynomial(
       absl::Span<const int64_t> values) const;
   std::optional<SizeExpression> FitAffine(absl::Span<const int64_t> values,

@@ -191,8 +191,9 @@ std::vector<SizePoint> SizeRegion::Points(absl::Span<const int> symbols,
   return {points.begin(), points.end()};
 }
 
-SymbolRange SizeRegion::Tightened(int symbol, SymbolRange range) const {
+void SizeRegion::Tighten(int symbol) {
   const auto s = static_cast<size_t>(symbol);
+  SymbolRange& range = ranges_[s];
   SizePoint point = anchor_;
   const auto is_excluded = [&](int64_t size) {
     point[s] = size;
@@ -204,12 +205,11 @@ SymbolRange SizeRegion::Tightened(int symbol, SymbolRange range) const {
   for (int64_t i = 0;
        i < kMaxReach && range.max > anchor_[s] && is_excluded(range.max); ++i)
     --range.max;
-  return range;
 }
 
 void SizeRegion::Narrow(int symbol, SymbolRange range) {
   ranges_[static_cast<size_t>(symbol)] = range;
-  ranges_[static_cast<size_t>(symbol)] = Tightened(symbol, range);
+  Tighten(symbol);
   // Constraints that the shorter range implies need not be tested at each call.
   constraints_.erase(std::remove_if(constraints_.begin(), constraints_.end(),
                                     [&](const SizeConstraint& constraint) {

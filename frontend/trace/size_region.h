@@ -86,8 +86,8 @@ class SizeRegion {
 
  private:
   std::vector<int> Dynamic(absl::Span<const int> symbols) const;
-  // `range` less the sizes at its ends that constraints of the symbol exclude.
-  SymbolRange Tightened(int symbol, SymbolRange range) const;
+  // Removes the sizes at the ends of a symbol's range that constraints exclude.
+  void Tighten(int symbol);
   // As Contains, but ignores constraints that read dynamic symbols other than
   // `symbols`.
   bool Allows(absl::Span<const int64_t> point,

@@ -215,17 +215,13 @@ ProbedRef Interpreter::NumberAsTensor(const ProbedRef& number,
   tensor->id = builder_.AddTensor(tensor->type);
   functionalizer_.OwnStorage(tensor, /*tainted=*/false, /*constant=*/false, "");
   // The program may make a size of it again.
-  const c10::OperatorHandle handle =
-      c10::Dispatcher::singleton().findSchemaOrThrow("aten::scalar_tensor", "");
   std::vector<SizeFunctionRef> arguments(5, SizeFunction::Fixed(c10::IValue()));
   arguments[0] = function;
   arguments[1] = SizeFunction::Fixed(static_cast<int64_t>(type));
-  MarkDerived(tensor, SizeFunction::Call(
-                          handle.schema(),
-                          [handle](std::vector<c10::IValue>& stack) {
-                            handle.callBoxed(stack);
-                          },
-                          std::move(arguments), /*index=*/0));
+  MarkDerived(tensor,
+              SizeFunction::Call(c10::Dispatcher::singleton().findSchemaOrThrow(
+                                     "aten::scalar_tensor", ""),
+                                 std::move(arguments)));
   std::vector<ArgumentTemplate> recipes;
   for (const int symbol : function->symbols)
     recipes.push_back(ArgumentTemplate::Size(SizeExpression::Symbol(symbol)));

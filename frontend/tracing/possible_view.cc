@@ -194,10 +194,7 @@ std::optional<SizeFunctionRef> Interpreter::StridedShapeOf(
     std::vector<SizeFunctionRef> arguments = {std::move(function)};
     for (size_t i = 1; i < step.arguments.size(); ++i)
       arguments.push_back(FunctionOfArgument(step.arguments[i]));
-    function = SizeFunction::Call(
-        handle.schema(),
-        [handle](std::vector<c10::IValue>& stack) { handle.callBoxed(stack); },
-        std::move(arguments), 0);
+    function = SizeFunction::Call(handle, std::move(arguments));
   }
   return function;
 }

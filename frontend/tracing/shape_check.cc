@@ -13,6 +13,7 @@
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/operator_traits.h"
 #include "frontend/tracing/probe_run.h"
+#include "frontend/values/pytree.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
@@ -31,29 +32,14 @@ constexpr int64_t kMaxElements = int64_t{1} << 21;
 constexpr size_t kRealPoints = 12;
 constexpr int64_t kSmallElements = int64_t{1} << 14;
 
-void CollectSizes(const c10::IValue& value, Sizes& sizes) {
-  if (value.isTensor()) {
-    if (value.toTensor().defined())
-      sizes.push_back(value.toTensor().sizes().vec());
-    return;
-  }
-  if (value.isTuple()) {
-    for (const c10::IValue& element : value.toTupleRef().elements())
-      CollectSizes(element, sizes);
-  } else if (value.isList()) {
-    for (const c10::IValue& element : value.toListRef())
-      CollectSizes(element, sizes);
-  }
-}
-
 // The tensors that `value` is or holds.
-void CollectTensors(const c10::IValue& value,
-                    std::vector<at::Tensor>& tensors) {
-  value.visit([&](const c10::IValue& part) {
-    if (part.isTensor() && part.toTensor().defined())
-      tensors.push_back(part.toTensor());
-    return false;
-  });
+std::vector<at::Tensor> TensorsOf(const c10::IValue& value) {
+  std::vector<at::Tensor> tensors = TensorLeaves(value);
+  tensors.erase(
+      std::remove_if(tensors.begin(), tensors.end(),
+                     [](const at::Tensor& t) { return !t.defined(); }),
+      tensors.end());
+  return tensors;
 }
 
 // Whether tensors that share memory have the same elements in the same order.
@@ -83,11 +69,9 @@ bool IsOtherView(const at::Tensor& result,
 int64_t CountElements(const std::vector<c10::IValue>& stack) {
   int64_t elements = 0;
   for (const c10::IValue& value : stack) {
-    Sizes sizes;
-    CollectSizes(value, sizes);
-    for (const std::vector<int64_t>& tensor : sizes) {
+    for (const at::Tensor& tensor : TensorsOf(value)) {
       int64_t product = 1;
-      for (const int64_t size : tensor)
+      for (const int64_t size : tensor.sizes())
         product = size != 0 && product > kMaxElements * 4 / size
                       ? kMaxElements * 4
                       : product * size;
@@ -193,7 +177,10 @@ ShapesAt Interpreter::FindShapes(const ShapeQuery& query,
     if (real && found.elements > kMaxElements)
       return absl::UnavailableError("the operator takes too long");
     std::vector<at::Tensor> arguments;
-    for (const c10::IValue& value : stack) CollectTensors(value, arguments);
+    for (const c10::IValue& value : stack) {
+      const std::vector<at::Tensor> tensors = TensorsOf(value);
+      arguments.insert(arguments.end(), tensors.begin(), tensors.end());
+    }
     return CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
       if (TakesArgumentCount(*query.schema))
         stack.emplace_back(static_cast<int64_t>(stack.size()));
@@ -201,14 +188,13 @@ ShapesAt Interpreter::FindShapes(const ShapeQuery& query,
         RunOrWiden(query.run, stack);
       else
         query.run(stack);
-      std::vector<at::Tensor> results;
-      for (const c10::IValue& value : stack) {
-        CollectSizes(value, found.sizes);
-        CollectTensors(value, results);
-      }
       found.is_other_view.clear();
-      for (const at::Tensor& result : results)
-        found.is_other_view.push_back(IsOtherView(result, arguments));
+      for (const c10::IValue& value : stack) {
+        for (const at::Tensor& result : TensorsOf(value)) {
+          found.sizes.push_back(result.sizes().vec());
+          found.is_other_view.push_back(IsOtherView(result, arguments));
+        }
+      }
       return absl::OkStatus();
     });
   };

@@ -73,6 +73,14 @@ SizeFunctionRef SizeFunction::Call(const c10::FunctionSchema& schema,
   return function;
 }
 
+SizeFunctionRef SizeFunction::Call(const c10::OperatorHandle& handle,
+                                   std::vector<SizeFunctionRef> arguments) {
+  return Call(
+      handle.schema(),
+      [handle](std::vector<c10::IValue>& stack) { handle.callBoxed(stack); },
+      std::move(arguments), /*index=*/0);
+}
+
 SizeFunctionRef SizeFunction::Element(SizeFunctionRef list, size_t index) {
   auto function = std::make_shared<SizeFunction>();
   function->kind = Kind::kElement;

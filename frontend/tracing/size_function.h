@@ -9,6 +9,7 @@
 #ifndef AITUNE_FRONTEND_TRACING_SIZE_FUNCTION_H_
 #define AITUNE_FRONTEND_TRACING_SIZE_FUNCTION_H_
 
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/function_schema.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
@@ -66,6 +67,9 @@ struct SizeFunction {
                               RecordedFunction run,
                               std::vector<SizeFunctionRef> arguments,
                               size_t index);
+  // The first result of LibTorch's own operator.
+  static SizeFunctionRef Call(const c10::OperatorHandle& handle,
+                              std::vector<SizeFunctionRef> arguments);
   static SizeFunctionRef Element(SizeFunctionRef list, size_t index);
   // kind: kList, kTuple or kDict.
   static SizeFunctionRef Container(Kind kind, c10::TypePtr type,

@@ -170,6 +170,9 @@ struct LayerKnowledge {
   /// By the name of a module's parameter `weight`, the paths of all modules
   /// that hold the same tensor, in the order of the model.
   std::map<std::string, std::vector<std::string>> holders;
+  /// By their names ("fc.weight.codes", "fc.weight.scales"), the codes and
+  /// scales that weights of a model that was saved quantised were made of.
+  std::map<std::string, ConstantTensor> codes;
 };
 
 struct CompileOptions {

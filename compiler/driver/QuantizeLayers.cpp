@@ -54,6 +54,7 @@ void addQuantizationPasses(OpPassManager &passManager,
   context.elsewhere = known.elsewhere;
   context.classes = known.classes;
   context.holders = known.holders;
+  context.codes = known.codes;
   context.told = [&result](QuantizedLayer layer) {
     result.quantizedLayers.push_back(std::move(layer));
   };

@@ -16,6 +16,7 @@
 #include "frontend/compiled_model/model_versions.h"
 #include "frontend/compiled_model/outlined_versions.h"
 #include "frontend/torchscript/layer_modules.h"
+#include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/model_tensors.h"
 #include "frontend/trace/input_nesting.h"
 #include "frontend/values/gpu.h"
@@ -256,6 +257,8 @@ absl::Status DescribeLayers(const Model& model, const Trace& trace,
   AITUNE_RETURN_IF_ERROR(CheckLayerPatterns(modules, asked.skip_modules));
   options.layers.classes = std::move(modules.classes);
   options.layers.holders = std::move(modules.holders);
+  for (const ConstantTensor& tensor : model.impl().beside)
+    options.layers.codes.emplace(tensor.name, tensor);
   return absl::OkStatus();
 }
 

@@ -88,8 +88,11 @@ Trace Finish(TraceBuilder& builder, const Attempt& attempt,
   return std::move(trace);
 }
 
-std::string DescribeInputs(const Attempt& attempt) {
-  return ValueList(attempt.inputs[0]).Describe();
+// The error of a trace, with the inputs that it was for.
+absl::Status WithInputs(const absl::Status& error, const ValueList& inputs) {
+  return absl::Status(
+      error.code(),
+      absl::StrCat(error.message(), " (with inputs ", inputs.Describe(), ")"));
 }
 
 // The program as it is, on the model's own attributes. A frozen module has
@@ -355,9 +358,10 @@ absl::StatusOr<Trace> TraceRegion(const Model& model,
     if (fitter.probes().size() > 1 &&
         region.ExcludeOnes(std::string(trace.status().message())))
       continue;
-    return absl::Status(trace.status().code(),
-                        absl::StrCat(trace.status().message(), " (with inputs ",
-                                     DescribeInputs(attempt), ")"));
+    // Probes may be of other sizes than those that are asked for.
+    const absl::StatusOr<ValueList> asked = MakeInputs(
+        specs, of_trace.Whole(of_trace.region().anchor()), options.seed);
+    return asked.ok() ? WithInputs(trace.status(), *asked) : trace.status();
   }
 }
 
@@ -438,9 +442,7 @@ absl::StatusOr<Trace> BuildTrace(const Model& model, const ValueList& samples,
     trace->draws_random_numbers = draws;
     return trace;
   }
-  return absl::Status(status.code(),
-                      absl::StrCat(status.message(), " (with inputs ",
-                                   DescribeInputs(attempt), ")"));
+  return WithInputs(status, samples);
 }
 
 }  // namespace aitune::frontend

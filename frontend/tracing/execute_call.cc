@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/operator_traits.h"
 #include "frontend/tracing/probe_run.h"
@@ -43,7 +42,6 @@ absl::StatusOr<std::vector<std::vector<c10::IValue>>> Interpreter::Execute(
       stack.push_back(ValueInProbe(*argument, probe));
     std::unordered_set<const at::TensorImpl*> made_up;
     AddMadeUp(call.arguments, probe, made_up);
-    std::vector<std::string> texts;
     const absl::Status status =
         CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
           if (TakesArgumentCount(*call.schema))
@@ -67,13 +65,11 @@ absl::StatusOr<std::vector<std::vector<c10::IValue>>> Interpreter::Execute(
           return absl::OkStatus();
         });
     if (!status.ok()) {
-      for (const ProbedRef& argument : call.arguments) {
-        if (texts.size() < 6)
-          texts.push_back(Describe(ValueInProbe(*argument, probe)));
-      }
-      const std::string error =
-          absl::StrCat(call.schema->name(), "(", absl::StrJoin(texts, ", "),
-                       ") fails: ", status.message());
+      std::vector<c10::IValue> arguments;
+      for (const ProbedRef& argument : call.arguments)
+        arguments.push_back(ValueInProbe(*argument, probe));
+      const std::string error = absl::StrCat(
+          DescribeCall(*call.schema, arguments), " fails: ", status.message());
       // Data decides about the sizes, and so about whether it fails.
       if (std::any_of(call.arguments.begin(), call.arguments.end(),
                       [](const ProbedRef& a) { return HasUnknownSizes(*a); }))

@@ -23,12 +23,11 @@ std::string ReadsState(const TracedStorage& storage) {
 // Views that only regroup axes: undone by reshaping to the old sizes.
 bool IsReshape(const std::string& name) {
   static const auto* const kNames = new std::set<std::string>{
-      "aten::view",           "aten::reshape",    "aten::_unsafe_view",
-      "aten::flatten",        "aten::unflatten",  "aten::squeeze",
-      "aten::squeeze_",       "aten::unsqueeze",  "aten::unsqueeze_",
-      "aten::view_as",        "aten::reshape_as", "aten::ravel",
-      "aten::_reshape_alias", "aten::atleast_1d", "aten::atleast_2d",
-      "aten::atleast_3d"};
+      "aten::view",       "aten::reshape",        "aten::_unsafe_view",
+      "aten::flatten",    "aten::unflatten",      "aten::squeeze",
+      "aten::squeeze_",   "aten::unsqueeze",      "aten::unsqueeze_",
+      "aten::ravel",      "aten::_reshape_alias", "aten::atleast_1d",
+      "aten::atleast_2d", "aten::atleast_3d"};
   return kNames->count(name) > 0;
 }
 

@@ -8,8 +8,8 @@
 namespace aitune::frontend {
 namespace {
 
-using ::testing::Contains;
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -42,6 +42,23 @@ def forward(self, x: Tensor):
   ASSERT_TRUE(trace.ok()) << trace.status();
   EXPECT_THAT(trace->notes,
               ElementsAre(HasSubstr("aten::reshape gives a view")));
+}
+
+// The sizes of another tensor are numbers like any other: what is known of the
+// memory of a view is known of one with such sizes.
+TEST(PossibleViews, OfAViewWithTheSizesOfAnotherTensor) {
+  for (const char* view : {"y.mT.view_as(y.mT)", "y.mT.reshape_as(y.mT)",
+                           "y.mT.expand_as(y.mT)", "y.mT.view(y.mT.size())"}) {
+    const auto trace =
+        TraceAndCompare(absl::StrCat("def forward(self, x: Tensor):\n"
+                                     "  y = x[:, ::48, ::48].clone()\n  ",
+                                     view, ".flatten(1).add_(1)\n  return y\n"),
+                        {"float32[3,20..96,20..96]"});
+    ASSERT_TRUE(trace.ok()) << view << ": " << trace.status();
+    EXPECT_THAT(OpNames(*trace), ElementsAre("aitune::model")) << view;
+    EXPECT_THAT(trace->notes, Contains(HasSubstr("aten::flatten gives a view")))
+        << view;
+  }
 }
 
 TEST(PossibleViews, AnotherMemoryFormatIsACopy) {

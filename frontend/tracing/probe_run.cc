@@ -7,6 +7,8 @@
 #include <set>
 #include <string>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "frontend/values/missing_kernel.h"
 #include "frontend/values/pytree.h"
 #include "frontend/values/torch_util.h"
@@ -60,6 +62,16 @@ at::Tensor Identity(const at::Tensor& tensor) {
 }
 
 }  // namespace
+
+std::string DescribeCall(const c10::FunctionSchema& schema,
+                         const std::vector<c10::IValue>& arguments) {
+  constexpr size_t kMostArguments = 6;
+  std::vector<std::string> texts;
+  for (const c10::IValue& argument : arguments) {
+    if (texts.size() < kMostArguments) texts.push_back(Describe(argument));
+  }
+  return absl::StrCat(schema.name(), "(", absl::StrJoin(texts, ", "), ")");
+}
 
 bool IsSlowOnCpu(const c10::FunctionSchema& schema,
                  const std::vector<c10::IValue>& stack) {

@@ -15,10 +15,16 @@
 #include <ATen/core/ivalue.h>
 
 #include <functional>
+#include <string>
 #include <unordered_set>
 #include <vector>
 
 namespace aitune::frontend {
+
+// The call as text, for errors: "aten::view(float32[5,3], [int64=2, ...])". Of
+// more than six arguments the first six.
+std::string DescribeCall(const c10::FunctionSchema& schema,
+                         const std::vector<c10::IValue>& arguments);
 
 // Whether this call is a contraction of large half-precision tensors.
 bool IsSlowOnCpu(const c10::FunctionSchema& schema,

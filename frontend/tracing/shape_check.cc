@@ -248,10 +248,11 @@ absl::Status Interpreter::ErrorAtAnchor(const ShapeQuery& query) const {
     stack.push_back(*value);
   }
   if (CountElements(stack) > kMaxElements) return absl::OkStatus();
+  const std::string call = DescribeCall(*query.schema, stack);
   if (TakesArgumentCount(*query.schema))
     stack.emplace_back(static_cast<int64_t>(stack.size()));
   return CatchExceptions(absl::StatusCode::kInvalidArgument,
-                         absl::StrCat(query.schema->name(), " fails: "), [&] {
+                         absl::StrCat(call, " fails"), [&] {
                            RunWithMadeUpElements(
                                made_up,
                                [&](std::vector<c10::IValue>& arguments) {
@@ -435,7 +436,10 @@ absl::Status Interpreter::RestrictToWorking(const Invocation& call,
   const auto works = [&](absl::Span<const int64_t> point) {
     return !FindShapes(*query, point).raises;
   };
-  if (!works(region_.anchor())) return error;
+  if (!works(region_.anchor())) {
+    const absl::Status at_anchor = ErrorAtAnchor(*query);
+    return at_anchor.ok() ? error : at_anchor;
+  }
   const std::string what =
       absl::StrCat("whether ", call.schema->name(), " fails");
   const std::string reason = Reason(absl::StrCat(what, " depends on the size"));

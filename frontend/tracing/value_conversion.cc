@@ -60,6 +60,21 @@ void NoteSharing(ProbedValue& opaque, const std::vector<ProbedRef>& tensors) {
   }
 }
 
+// The step of a view. A view with the sizes of another tensor reads them alone,
+// so that it is one with these sizes.
+ViewStep StepOf(const c10::FunctionSchema& schema,
+                const std::vector<ArgumentTemplate>& arguments,
+                const TensorType& type) {
+  for (const char* name : {"aten::view", "aten::reshape"}) {
+    if (schema.name() == absl::StrCat(name, "_as"))
+      return {name,
+              "",
+              {arguments[0], ArgumentTemplate::IntList(type.sizes)},
+              type};
+  }
+  return {schema.name(), schema.overload_name(), arguments, type};
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<ArgumentTemplate>> Interpreter::ToTemplates(
@@ -278,10 +293,8 @@ absl::StatusOr<ProbedRef> Interpreter::ConvertTensor(
         returns[0].type()->kind() == c10::TypeKind::TensorType &&
         tensor->has_type && traits.templates.size() == call.arguments.size() &&
         !WritesTensors(*call.schema) &&
-        c10::Dispatcher::singleton().findSchema(call.schema->operator_name())) {
-      step = {call.schema->name(), call.schema->overload_name(),
-              traits.templates, tensor->type};
-    }
+        c10::Dispatcher::singleton().findSchema(call.schema->operator_name()))
+      step = StepOf(*call.schema, traits.templates, tensor->type);
     functionalizer_.ShareStorage(tensor, *source, std::move(step));
   } else {
     const bool shared =

@@ -349,8 +349,9 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
       judged.weight.refusal = "not constant: no data";
       return judged;
     }
-    judged.weight = QuantizeWeight(way.scheme, way.granularity, *constant,
-                                   is_rows, options_.verdict == Verdict::kOn);
+    judged.weight =
+        QuantizeWeight(way.scheme, way.granularity, *constant, is_rows,
+                       options_.verdict == Verdict::kOn, context_.codes);
     const ConstantTensor* inputs =
         context_.inputs ? context_.inputs(layer.weight.getIndex()) : nullptr;
     const FloatMatrix weight = RowsOf(*constant, is_rows);

@@ -58,6 +58,9 @@ struct QuantizationContext {
   // By the name of a module's parameter `weight`, the paths of all modules that
   // hold the same tensor.
   std::map<std::string, std::vector<std::string>> holders;
+  // By their names, the codes and scales that weights were made of
+  // (QuantizeWeight).
+  std::map<std::string, ConstantTensor> codes;
   // Told each layer that the pass looked at, on the thread that runs it: the
   // quantised ones, and those that were left alone with the reason.
   std::function<void(QuantizedLayer)> told;

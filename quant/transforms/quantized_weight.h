@@ -3,6 +3,7 @@
 #define AITUNE_QUANT_TRANSFORMS_QUANTIZED_WEIGHT_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -30,10 +31,16 @@ FloatMatrix RowsOf(const ConstantTensor& constant, bool is_rows);
 
 // Quantises a weight of rank 2, [N, K] or, unless `is_rows`, [K, N], with one
 // scale a row of [N, K] or one. Refused as RefuseWeight, and with `bounded` if
-// sqnr_db is below what the scheme promises. Thread-safe.
-QuantizedWeight QuantizeWeight(Scheme scheme, Granularity granularity,
-                               const ConstantTensor& weight, bool is_rows,
-                               bool bounded);
+// sqnr_db is below what the scheme promises.
+//
+// `known` has, by their names, codes and scales that weights were made of. A
+// weight called NAME that is what the tensors NAME.codes and NAME.scales stand
+// for, rounded to its dtype, is given these: new ones would round its scales
+// twice. Thread-safe.
+QuantizedWeight QuantizeWeight(
+    Scheme scheme, Granularity granularity, const ConstantTensor& weight,
+    bool is_rows, bool bounded,
+    const std::map<std::string, ConstantTensor>& known = {});
 
 }  // namespace aitune::quant
 

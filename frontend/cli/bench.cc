@@ -133,7 +133,8 @@ absl::StatusOr<AskedCalls> ParseCalls(absl::string_view line) {
 // does not wait between, answered with the milliseconds of one; two numbers
 // that many calls of each of that many threads, answered with the time until
 // all were done, over the number of all calls; `save FILE` one call whose
-// result goes to FILE, answered with the name.
+// result goes to FILE, answered with the name. Each line finds the model's
+// state as it was.
 absl::StatusOr<int> RunPaced(const Options& options, const Subject& subject,
                              const frontend::CompiledModel& compiled,
                              const Report& report) {
@@ -144,9 +145,12 @@ absl::StatusOr<int> RunPaced(const Options& options, const Subject& subject,
     AITUNE_ASSIGN_OR_RETURN(clock, frontend::GpuClock::Create(subject.device));
   }
   Callers callers(compiled, arguments, subject.device);
+  AITUNE_ASSIGN_OR_RETURN(const std::function<absl::Status()> put_back,
+                          SaveState(subject));
   std::cout << ToJson(report).dump() << std::endl;
   std::string line;
   while (std::getline(std::cin, line)) {
+    if (put_back) AITUNE_RETURN_IF_ERROR(put_back());
     absl::string_view path = line;
     if (absl::ConsumePrefix(&path, kSave)) {
       AITUNE_ASSIGN_OR_RETURN(const c10::IValue result,

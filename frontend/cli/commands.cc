@@ -20,9 +20,11 @@
 #include "frontend/cli/peer_warm_up.h"
 #include "frontend/cli/thread_choice.h"
 #include "frontend/compiled_model/build_logs.h"
+#include "frontend/torchscript/model_state.h"
 #include "frontend/torchscript/optimized_program.h"
 #include "frontend/torchscript/substitution.h"
 #include "frontend/values/gpu.h"
+#include "frontend/values/torch_util.h"
 #include "runtime/cache/default_folder.h"
 #include "runtime/cpu/cpu_quota.h"
 #include "runtime/status/status_macros.h"
@@ -279,6 +281,33 @@ absl::StatusOr<std::unique_ptr<frontend::CompiledModel>> BuildSubject(
   return compiled;
 }
 
+absl::StatusOr<std::function<absl::Status()>> SaveState(
+    const Subject& subject) {
+  using frontend::ModelState;
+  auto states = std::make_shared<std::vector<std::unique_ptr<ModelState>>>();
+  for (const frontend::Model* model : {&subject.model, &subject.peer()}) {
+    auto state = std::make_unique<ModelState>(*model);
+    if (!state->exists() || (model == &subject.model && !states->empty()))
+      continue;
+    absl::Status saved = frontend::CatchExceptions(absl::StatusCode::kInternal,
+                                                   "saving the state", [&] {
+                                                     state->Save();
+                                                     return absl::OkStatus();
+                                                   });
+    if (!saved.ok()) return saved;
+    states->push_back(std::move(state));
+  }
+  if (states->empty()) return std::function<absl::Status()>();
+  return std::function<absl::Status()>([states] {
+    return frontend::CatchExceptions(absl::StatusCode::kInternal,
+                                     "putting back the state", [&] {
+                                       for (const auto& state : *states)
+                                         state->Restore();
+                                       return absl::OkStatus();
+                                     });
+  });
+}
+
 Report StartReport(const Options& options, const Subject& subject) {
   Report report;
   report.command = CommandName(options.command);
@@ -340,6 +369,10 @@ absl::StatusOr<std::vector<TimingRow>> TimeSubject(
   absl::StatusOr<frontend::ValueList> arguments = TypicalCall(options, subject);
   if (!arguments.ok()) return arguments.status();
   const frontend::Model& model = subject.peer();
+  TimingOptions timing;
+  absl::StatusOr<std::function<absl::Status()>> put_back = SaveState(subject);
+  if (!put_back.ok()) return put_back.status();
+  timing.before_call = *std::move(put_back);
   std::vector<TimingRow> failed;
   std::vector<std::string> names = {"ours"};
   std::vector<std::function<absl::Status()>> runs = {
@@ -349,8 +382,15 @@ absl::StatusOr<std::vector<TimingRow>> TimeSubject(
       runs.push_back([&] { return RunOnce(model.RunEager(*arguments)); });
     } else if (peer == "torchscript") {
       auto run = OptimizedRun(model, *arguments);
-      const absl::Status ready =
-          run.ok() ? WarmUpPeer(*run, kSecondsOfWarmUp) : run.status();
+      absl::Status ready = run.status();
+      if (run.ok()) {
+        ready = WarmUpPeer(
+            [run = *run, put_back = timing.before_call]() -> absl::Status {
+              if (put_back) AITUNE_RETURN_IF_ERROR(put_back());
+              return run();
+            },
+            kSecondsOfWarmUp);
+      }
       if (!ready.ok()) {
         failed.push_back({peer, {}, std::string(ready.message())});
         continue;
@@ -361,7 +401,6 @@ absl::StatusOr<std::vector<TimingRow>> TimeSubject(
     }
     names.push_back(peer);
   }
-  TimingOptions timing;
   timing.milliseconds = options.seconds * 1e3;
   timing.max_rounds = 100000;
   std::unique_ptr<frontend::GpuClock> clock;

@@ -61,6 +61,12 @@ absl::StatusOr<std::unique_ptr<Cache>> OpenCache(const Options& options);
 absl::StatusOr<std::unique_ptr<frontend::CompiledModel>> BuildSubject(
     const Options& options, Subject& subject, Progress& progress);
 
+// Saves the state of the subject's model and of its peer. The result puts it
+// back, before a call that is timed or profiled: a cache of fixed length would
+// be full after some of them. Null for a model without state. The subject must
+// outlive it. Errors: kInternal, LibTorch's own.
+absl::StatusOr<std::function<absl::Status()>> SaveState(const Subject& subject);
+
 // A report with the facts about the model and the memory that it took.
 Report StartReport(const Options& options, const Subject& subject);
 

@@ -27,9 +27,11 @@ absl::StatusOr<int> Inspect(const Options& options, Progress& progress) {
   absl::StatusOr<frontend::ValueList> arguments =
       TypicalCall(options, *subject);
   if (!arguments.ok()) return arguments.status();
+  absl::StatusOr<std::function<absl::Status()>> put_back = SaveState(*subject);
+  if (!put_back.ok()) return put_back.status();
   progress.Update("profile", 0, 0);
   absl::StatusOr<std::vector<StepTime>> steps =
-      frontend::TimeSteps(**compiled, *arguments, options.repeats);
+      frontend::TimeSteps(**compiled, *arguments, options.repeats, *put_back);
   if (!steps.ok()) return steps.status();
 
   Report report = StartReport(options, *subject, **compiled);

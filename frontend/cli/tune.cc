@@ -43,8 +43,11 @@ std::optional<double> MeasureCompiledShare(
     return std::nullopt;
   absl::StatusOr<frontend::ValueList> arguments = TypicalCall(options, subject);
   if (!arguments.ok()) return std::nullopt;
+  const absl::StatusOr<std::function<absl::Status()>> put_back =
+      SaveState(subject);
+  if (!put_back.ok()) return std::nullopt;
   absl::StatusOr<std::vector<StepTime>> times =
-      frontend::TimeSteps(compiled, *arguments, kRepeats);
+      frontend::TimeSteps(compiled, *arguments, kRepeats, *put_back);
   if (!times.ok()) return std::nullopt;
   double ours = 0, all = 0;
   for (const StepTime& step : *times) {

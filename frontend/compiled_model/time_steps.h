@@ -3,6 +3,7 @@
 #ifndef AITUNE_FRONTEND_COMPILED_MODEL_TIME_STEPS_H_
 #define AITUNE_FRONTEND_COMPILED_MODEL_TIME_STEPS_H_
 
+#include <functional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -14,10 +15,12 @@ namespace aitune::frontend {
 
 // The steps of this version in the plan's order, each with its median time over
 // `repeats` (at least 1) runs of `arguments`, which the version must cover.
-// Errors as CompiledModel::Profile.
-absl::StatusOr<std::vector<StepTime>> TimeSteps(const CompiledModel& version,
-                                                const ValueList& arguments,
-                                                int repeats);
+// `before_run`, which may be null, is called before each and not timed, for
+// example to put back the model's state. Errors as CompiledModel::Profile, and
+// its own.
+absl::StatusOr<std::vector<StepTime>> TimeSteps(
+    const CompiledModel& version, const ValueList& arguments, int repeats,
+    const std::function<absl::Status()>& before_run = nullptr);
 
 }  // namespace aitune::frontend
 

@@ -161,6 +161,7 @@ absl::StatusOr<std::vector<SubmoduleTime>> TimeSubmodules(
         const ScopedModelState restore(state);
         const c10::InferenceMode inference;
         for (int run = 0; run <= repeats; ++run) {
+          state.Restore();
           times.milliseconds.assign(program.places.size(), 0);
           torch::jit::Stack inputs = stack;
           recorder = &times;

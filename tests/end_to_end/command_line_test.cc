@@ -43,6 +43,17 @@ class Files : public testing::Environment {
     std::ofstream(Path("three.pt"), std::ios::binary)
         .write(rows.data(), rows.size());
 
+    // A cache of four rows, which a fifth call overflows.
+    torch::jit::Module cache("__torch__.Cache");
+    cache.register_buffer("rows", torch::zeros({4, 8}));
+    cache.register_buffer("next", torch::zeros({1}, torch::kLong));
+    cache.define(
+        "def forward(self, x: Tensor):\n"
+        "    self.rows.index_copy_(0, self.next, x)\n"
+        "    self.next.add_(1)\n"
+        "    return self.rows * 2\n");
+    cache.save(Path("cache.pt"));
+
     torch::jit::Module random("__torch__.Random");
     random.define(
         "def forward(self, x: Tensor):\n    return x + torch.rand_like(x)\n");
@@ -139,6 +150,22 @@ TEST(CommandLine, PacedBenchDoesWhatItsInputAsksFor) {
     EXPECT_THAT(ErrorLine(wrong),
                 HasSubstr("'" + line + "' is no number of calls"));
   }
+}
+
+// Calls that are timed find the state that the model was saved with.
+TEST(CommandLine, ACacheIsNotFilledByWhatIsTimed) {
+  for (const char* command :
+       {"tune cache.pt --seconds 0.05", "bench cache.pt --seconds 0.05",
+        "inspect cache.pt",
+        "deploy cache.pt --seconds 0.05 --save cache.ait"}) {
+    const Outcome outcome =
+        Aitune(absl::StrCat(command, " --input 'float32[1,8]' --no-measure"));
+    EXPECT_EQ(outcome.code, 0) << command << ": " << outcome.err;
+  }
+  const Outcome paced = Shell(absl::StrCat(
+      "yes '' | head -n 6 | ", ProgramPath(),
+      " bench cache.pt --input 'float32[1,8]' --no-measure --paced"));
+  EXPECT_EQ(paced.code, 0) << paced.err;
 }
 
 TEST(CommandLine, RunPrintsWithoutAFile) {

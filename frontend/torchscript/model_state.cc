@@ -210,7 +210,8 @@ void ModelState::Restore() const {
   for (const SavedTensor& saved : impl_->tensors) {
     // The memory first: a tensor may have been pointed to another since.
     at::Tensor place = saved.place;
-    place.copy_(saved.content);
+    // What was not written keeps its version: others see that it is the same.
+    if (!SameBytes(place, saved.content)) place.copy_(saved.content);
     at::Tensor tensor = saved.tensor;
     if (!SamePlace(tensor, place)) tensor.set_(place);
   }

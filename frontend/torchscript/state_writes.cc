@@ -103,9 +103,15 @@ void StateWrites::VisitNode(const Node& node) {
   }
   const c10::FunctionSchema* schema = node.maybeSchema();
   if (schema == nullptr) return;
-  for (const size_t i : WrittenArguments(node)) Follow(node.inputs()[i]);
+  if (WritesOnlyContainer(node)) {
+    containers_ |= Follow(node.inputs()[0], Written::kContainer);
+    return;
+  }
+  for (const size_t i : WrittenArguments(node))
+    Follow(node.inputs()[i], Written::kElements);
   // The tensor has another's memory from then on.
-  if (schema->name() == "aten::set_") FollowAll(node.inputs());
+  if (schema->name() == "aten::set_")
+    FollowAll(node.inputs(), Written::kElements);
   const HiddenWrites hidden = HiddenWritesOf(*schema);
   if (hidden.flag) {
     const auto flag = torch::jit::toIValue(node.inputs()[*hidden.flag]);
@@ -114,26 +120,31 @@ void StateWrites::VisitNode(const Node& node) {
   for (const size_t i : hidden.arguments) {
     if (i < node.inputs().size() &&
         node.inputs()[i]->type()->kind() != c10::TypeKind::NoneType)
-      Follow(node.inputs()[i]);
+      Follow(node.inputs()[i], Written::kElements);
   }
 }
 
 // Marks what `written` may be a part of.
-bool StateWrites::Follow(const Value* written) {
-  const auto [place, is_new] = followed_.try_emplace(written, true);
+bool StateWrites::Follow(const Value* written, Written what) {
+  auto& followed = FoundOf(what).followed;
+  const auto [place, is_new] = followed.try_emplace(written, true);
   if (!is_new) return place->second;
-  const bool is_own = FollowDefinition(written);
-  followed_[written] = is_own;
+  const bool is_own = FollowDefinition(written, what);
+  followed[written] = is_own;
   return is_own;
 }
 
-bool StateWrites::FollowAll(at::ArrayRef<const Value*> values) {
+StateWrites::Found& StateWrites::FoundOf(Written what) {
+  return what == Written::kElements ? elements_found_ : containers_found_;
+}
+
+bool StateWrites::FollowAll(at::ArrayRef<const Value*> values, Written what) {
   bool is_own = false;
-  for (const Value* value : values) is_own |= Follow(value);
+  for (const Value* value : values) is_own |= Follow(value, what);
   return is_own;
 }
 
-bool StateWrites::FollowDefinition(const Value* written) {
+bool StateWrites::FollowDefinition(const Value* written, Written what) {
   const Node& node = *written->node();
   if (node.kind() == c10::prim::Param) {
     // A block of a loop or a branch gets its values from the node around it;
@@ -141,15 +152,15 @@ bool StateWrites::FollowDefinition(const Value* written) {
     const Block& block = *node.owningBlock();
     const Node* const around = block.owningNode();
     if (around == nullptr) return false;
-    const bool is_own = FollowAll(around->inputs());
-    return FollowAll(block.outputs()) || is_own;
+    const bool is_own = FollowAll(around->inputs(), what);
+    return FollowAll(block.outputs(), what) || is_own;
   }
   if (node.kind() == c10::prim::GetAttr) {
-    MarkAttribute(node);
+    MarkAttribute(node, what);
     return true;
   }
   if (node.kind() == c10::prim::Constant) {
-    if (!node.hasAttribute(c10::attr::value) ||
+    if (what == Written::kContainer || !node.hasAttribute(c10::attr::value) ||
         node.kindOf(c10::attr::value) != torch::jit::AttributeKind::t)
       return false;
     any_ = true;
@@ -160,43 +171,46 @@ bool StateWrites::FollowDefinition(const Value* written) {
   }
   const c10::FunctionSchema* schema = node.maybeSchema();
   if (schema != nullptr && !node.kind().is_prim())
-    return FollowOperator(node, *schema);
+    return FollowOperator(node, *schema, what);
   // Containers, branches, loops: of any of the values that go in.
-  bool is_own = FollowAll(node.inputs());
-  if (node.blocks().empty()) is_own |= FollowContents(node);
+  bool is_own = FollowAll(node.inputs(), what);
+  if (node.blocks().empty()) is_own |= FollowContents(node, what);
   for (const Block* block : node.blocks())
-    is_own |= FollowAll(block->outputs());
+    is_own |= FollowAll(block->outputs(), what);
   return is_own;
 }
 
 bool StateWrites::FollowOperator(const Node& node,
-                                 const c10::FunctionSchema& schema) {
+                                 const c10::FunctionSchema& schema,
+                                 Written what) {
   const bool hidden = MayGiveArgument(schema);
   const bool any = hidden || GivesAnyOf(schema);
   bool is_own = false;
   for (size_t i = 0; i < schema.arguments().size() && i < node.inputs().size();
        ++i) {
     if (any || schema.arguments()[i].alias_info() != nullptr)
-      is_own |= Follow(node.inputs()[i]);
+      is_own |= Follow(node.inputs()[i], what);
   }
-  is_own |= FollowContents(node);
+  is_own |= FollowContents(node, what);
   if (hidden && is_own) hides_ = schema.name();
   return is_own;
 }
 
 // What `node` takes out of a list or dict may be all that the program puts into
 // any.
-bool StateWrites::FollowContents(const Node& node) {
+bool StateWrites::FollowContents(const Node& node, Written what) {
   if (std::none_of(node.inputs().begin(), node.inputs().end(),
                    [](const Value* input) { return IsContainer(*input); }))
     return false;
-  if (!contents_) {
-    contents_ = true;  // while it goes on
+  std::optional<bool>& contents = FoundOf(what).contents;
+  if (!contents) {
+    contents = true;  // while it goes on
     bool is_own = false;
-    for (const Node* filler : fillers_) is_own |= FollowAll(filler->inputs());
-    contents_ = is_own;
+    for (const Node* filler : fillers_)
+      is_own |= FollowAll(filler->inputs(), what);
+    contents = is_own;
   }
-  return *contents_;
+  return *contents;
 }
 
 std::string StateWrites::WhyUnknown() const {
@@ -207,6 +221,7 @@ std::string StateWrites::WhyUnknown() const {
   if (!hides_.empty())
     return absl::StrCat("it writes through ", hides_,
                         ", whose result may be its argument");
+  if (containers_) return "it changes lists or dicts that it holds";
   if (all_tensors_)
     return "it writes what it holds in lists, dicts or objects, or calls "
            "programs that are found at run time";
@@ -226,17 +241,19 @@ std::optional<c10::IValue> StateWrites::ValueOf(const Value* value) const {
   return holder.getAttr(name);
 }
 
-void StateWrites::MarkAttribute(const Node& node) {
+void StateWrites::MarkAttribute(const Node& node, Written what) {
   any_ = true;
-  const std::optional<c10::IValue> value = ValueOf(node.output());
-  if (!value) {
-    all_tensors_ = true;
-  } else {
-    MarkTensors(*value);
+  if (what == Written::kElements) {
+    const std::optional<c10::IValue> value = ValueOf(node.output());
+    if (!value) {
+      all_tensors_ = true;
+    } else {
+      MarkTensors(*value);
+    }
   }
   for (const Node* setter : setters_) {
     if (setter->s(c10::attr::name) == node.s(c10::attr::name))
-      Follow(setter->input(1));
+      Follow(setter->input(1), what);
   }
 }
 

@@ -54,22 +54,36 @@ class StateWrites {
   using Node = torch::jit::Node;
   using Value = torch::jit::Value;
 
+  // Of a value, what is written: the elements of tensors that it is or holds,
+  // or itself, a list or dict, whose tensors stay as they are.
+  enum class Written { kElements, kContainer };
+
+  // What was found of one of them.
+  struct Found {
+    // What Follow gave; true while it goes on.
+    std::unordered_map<const Value*, bool> followed;
+    std::optional<bool> contents;  // of FollowContents, once it was called
+  };
+
   void FoldFlags();
   void VisitBlock(const Block& block);
   void VisitNode(const Node& node);
   // These mark what is written, and say whether it may be the model's own.
-  bool Follow(const Value* written);
-  bool FollowDefinition(const Value* written);
-  bool FollowOperator(const Node& node, const c10::FunctionSchema& schema);
-  bool FollowAll(at::ArrayRef<const Value*> values);
-  bool FollowContents(const Node& node);
+  bool Follow(const Value* written, Written what);
+  bool FollowDefinition(const Value* written, Written what);
+  bool FollowOperator(const Node& node, const c10::FunctionSchema& schema,
+                      Written what);
+  bool FollowAll(at::ArrayRef<const Value*> values, Written what);
+  bool FollowContents(const Node& node, Written what);
+  Found& FoundOf(Written what);
   std::optional<c10::IValue> ValueOf(const Value* value) const;
-  void MarkAttribute(const Node& node);
+  void MarkAttribute(const Node& node, Written what);
   void MarkTensors(const c10::IValue& value);
 
   const c10::IValue self_;
   std::shared_ptr<torch::jit::Graph> graph_;
   bool any_ = false, all_tensors_ = false;
+  bool containers_ = false;  // whether lists or dicts of its own are written
   // An operator of MayGiveArgument through whose result it writes a tensor of
   // its own; empty: none.
   std::string hides_;
@@ -78,9 +92,7 @@ class StateWrites {
   std::unordered_set<std::string> set_;
   std::vector<const Node*> setters_;  // the nodes that set attributes
   std::vector<const Node*> fillers_;  // the nodes that write lists and dicts
-  std::optional<bool> contents_;      // of FollowContents, once it was called
-  // What Follow gave; true while it goes on.
-  std::unordered_map<const Value*, bool> followed_;
+  Found elements_found_, containers_found_;
 };
 
 }  // namespace aitune::frontend

@@ -107,21 +107,26 @@ PreparedGraph AsItIs(const Model& model) {
 }
 
 // Runs the model on the inputs of each probe, so that what is outlined of it is
-// seen with inputs. The state is `saved`, and put back. What it raises is seen
-// elsewhere.
+// seen with inputs. A model with state has several calls in a row: what it does
+// with a cache is first done by the second one, and other sizes of the cache
+// than one show what depends on them. The state is `saved`, and put back. What
+// it raises is seen elsewhere.
 void RunProbes(const Model& model, const PreparedGraph& prepared,
                const Attempt& attempt, const RecordedFunction& run,
                const ModelState& saved) {
+  constexpr int kCallsInARow = 3;
   for (const std::vector<c10::IValue>& inputs : attempt.inputs) {
-    CatchExceptions(absl::StatusCode::kInternal, "", [&]() -> absl::Status {
-      const c10::InferenceMode inference;
-      AITUNE_ASSIGN_OR_RETURN(
-          torch::jit::Stack stack,
-          model.impl().MakeStack(ValueList(inputs).Clone()));
-      stack[0] = prepared.module._ivalue();
-      run(stack);
-      return absl::OkStatus();
-    }).IgnoreError();
+    for (int call = 0; call < (saved.exists() ? kCallsInARow : 1); ++call) {
+      CatchExceptions(absl::StatusCode::kInternal, "", [&]() -> absl::Status {
+        const c10::InferenceMode inference;
+        AITUNE_ASSIGN_OR_RETURN(
+            torch::jit::Stack stack,
+            model.impl().MakeStack(ValueList(inputs).Clone()));
+        stack[0] = prepared.module._ivalue();
+        run(stack);
+        return absl::OkStatus();
+      }).IgnoreError();
+    }
     if (saved.HasChanged()) saved.Restore();
   }
 }

@@ -17,6 +17,7 @@
 #include "absl/synchronization/barrier.h"
 #include "frontend/cli/commands.h"
 #include "frontend/cli/output_files.h"
+#include "frontend/cli/time_subject.h"
 #include "frontend/values/gpu.h"
 #include "runtime/cpu/cpu_quota.h"
 #include "runtime/cuda/device.h"

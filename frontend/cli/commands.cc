@@ -17,23 +17,15 @@
 #include "frontend/cli/interrupt.h"
 #include "frontend/cli/memory.h"
 #include "frontend/cli/output_files.h"
-#include "frontend/cli/peer_warm_up.h"
 #include "frontend/cli/thread_choice.h"
 #include "frontend/compiled_model/build_logs.h"
-#include "frontend/torchscript/model_state.h"
-#include "frontend/torchscript/optimized_program.h"
 #include "frontend/torchscript/substitution.h"
 #include "frontend/values/gpu.h"
-#include "frontend/values/torch_util.h"
 #include "runtime/cache/default_folder.h"
 #include "runtime/cpu/cpu_quota.h"
-#include "runtime/status/status_macros.h"
-#include "runtime/strategy/interleaved_timing.h"
 
 namespace aitune::cli {
 namespace {
-
-constexpr double kSecondsOfWarmUp = 30;  // for a peer's first calls
 
 absl::StatusOr<std::optional<DataType>> ChosenDataType(
     const std::string& name) {
@@ -72,10 +64,6 @@ std::string CommandName(Command command) {
   return "";
 }
 
-absl::Status RunOnce(const absl::StatusOr<c10::IValue>& result) {
-  return result.status();
-}
-
 // What comes before and after the first "=".
 std::pair<std::string, std::string> SplitSubstitute(const std::string& text) {
   const size_t equals = text.find('=');
@@ -112,17 +100,6 @@ absl::StatusOr<frontend::Model> LoadChanged(const Options& options,
       return status;
   }
   return model;
-}
-
-// A call of the model as LibTorch optimises it, which owns what it uses.
-absl::StatusOr<std::function<absl::Status()>> OptimizedRun(
-    const frontend::Model& model, const frontend::ValueList& arguments) {
-  AITUNE_ASSIGN_OR_RETURN(
-      std::shared_ptr<const frontend::OptimizedProgram> program,
-      frontend::OptimizedProgram::Make(model, {}));
-  return [program = std::move(program), arguments] {
-    return RunOnce(program->Run(arguments));
-  };
 }
 
 }  // namespace
@@ -281,33 +258,6 @@ absl::StatusOr<std::unique_ptr<frontend::CompiledModel>> BuildSubject(
   return compiled;
 }
 
-absl::StatusOr<std::function<absl::Status()>> SaveState(
-    const Subject& subject) {
-  using frontend::ModelState;
-  auto states = std::make_shared<std::vector<std::unique_ptr<ModelState>>>();
-  for (const frontend::Model* model : {&subject.model, &subject.peer()}) {
-    auto state = std::make_unique<ModelState>(*model);
-    if (!state->exists() || (model == &subject.model && !states->empty()))
-      continue;
-    absl::Status saved = frontend::CatchExceptions(absl::StatusCode::kInternal,
-                                                   "saving the state", [&] {
-                                                     state->Save();
-                                                     return absl::OkStatus();
-                                                   });
-    if (!saved.ok()) return saved;
-    states->push_back(std::move(state));
-  }
-  if (states->empty()) return std::function<absl::Status()>();
-  return std::function<absl::Status()>([states] {
-    return frontend::CatchExceptions(absl::StatusCode::kInternal,
-                                     "putting back the state", [&] {
-                                       for (const auto& state : *states)
-                                         state->Restore();
-                                       return absl::OkStatus();
-                                     });
-  });
-}
-
 Report StartReport(const Options& options, const Subject& subject) {
   Report report;
   report.command = CommandName(options.command);
@@ -360,77 +310,6 @@ Report StartReport(const Options& options, const Subject& subject,
   AddBuild({compiled.Describe()},
            subject.cache == nullptr ? subject.no_cache : "", report);
   return report;
-}
-
-absl::StatusOr<std::vector<TimingRow>> TimeSubject(
-    const Options& options, const Subject& subject,
-    const frontend::CompiledModel& compiled,
-    const std::vector<std::string>& peers) {
-  absl::StatusOr<frontend::ValueList> arguments = TypicalCall(options, subject);
-  if (!arguments.ok()) return arguments.status();
-  const frontend::Model& model = subject.peer();
-  TimingOptions timing;
-  absl::StatusOr<std::function<absl::Status()>> put_back = SaveState(subject);
-  if (!put_back.ok()) return put_back.status();
-  timing.before_call = *std::move(put_back);
-  std::vector<TimingRow> failed;
-  std::vector<std::string> names = {"ours"};
-  std::vector<std::function<absl::Status()>> runs = {
-      [&] { return RunOnce(compiled.Run(*arguments)); }};
-  for (const std::string& peer : peers) {
-    if (peer == "eager") {
-      runs.push_back([&] { return RunOnce(model.RunEager(*arguments)); });
-    } else if (peer == "torchscript") {
-      auto run = OptimizedRun(model, *arguments);
-      absl::Status ready = run.status();
-      if (run.ok()) {
-        ready = WarmUpPeer(
-            [run = *run, put_back = timing.before_call]() -> absl::Status {
-              if (put_back) AITUNE_RETURN_IF_ERROR(put_back());
-              return run();
-            },
-            kSecondsOfWarmUp);
-      }
-      if (!ready.ok()) {
-        failed.push_back({peer, {}, std::string(ready.message())});
-        continue;
-      }
-      runs.push_back(*std::move(run));
-    } else {
-      continue;
-    }
-    names.push_back(peer);
-  }
-  timing.milliseconds = options.seconds * 1e3;
-  timing.max_rounds = 100000;
-  std::unique_ptr<frontend::GpuClock> clock;
-  if (subject.device.is_gpu()) {
-    absl::StatusOr<std::unique_ptr<frontend::GpuClock>> made =
-        frontend::GpuClock::Create(subject.device);
-    if (!made.ok()) return made.status();
-    clock = *std::move(made);
-    timing.warmup_rounds = 10;
-    timing.clock = [&](const std::function<absl::Status()>& call) {
-      return clock->Time(call);
-    };
-  }
-  const std::vector<absl::StatusOr<TimingSummary>> times =
-      TimeInterleaved(runs, timing);
-  std::vector<TimingRow> rows;
-  for (size_t i = 0; i < runs.size(); ++i) {
-    TimingRow& row = rows.emplace_back();
-    row.name = names[i];
-    if (times[i].ok()) {
-      row.time = *times[i];
-      continue;
-    }
-    row.failure = std::string(times[i].status().message());
-    if (i == 0)
-      return absl::Status(times[i].status().code(),
-                          absl::StrCat(names[i], ": ", row.failure));
-  }
-  rows.insert(rows.end(), failed.begin(), failed.end());
-  return rows;
 }
 
 absl::Status Publish(const Options& options, const Report& report,

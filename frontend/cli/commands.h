@@ -61,12 +61,6 @@ absl::StatusOr<std::unique_ptr<Cache>> OpenCache(const Options& options);
 absl::StatusOr<std::unique_ptr<frontend::CompiledModel>> BuildSubject(
     const Options& options, Subject& subject, Progress& progress);
 
-// Saves the state of the subject's model and of its peer. The result puts it
-// back, before a call that is timed or profiled: a cache of fixed length would
-// be full after some of them. Null for a model without state. The subject must
-// outlive it. Errors: kInternal, LibTorch's own.
-absl::StatusOr<std::function<absl::Status()>> SaveState(const Subject& subject);
-
 // A report with the facts about the model and the memory that it took.
 Report StartReport(const Options& options, const Subject& subject);
 
@@ -78,15 +72,6 @@ void AddBuild(absl::Span<const frontend::BuiltVersion> versions,
 // A report with both, for the first version of `compiled`.
 Report StartReport(const Options& options, const Subject& subject,
                    const frontend::CompiledModel& compiled);
-
-// Times the compiled model and each of `peers` ("eager", "torchscript") against
-// each other. A peer that fails has its error in its row: LibTorch's optimised
-// programs can't run some models that eager runs, or are not ready in time
-// (peer_warm_up.h). LoadPeer must come before.
-absl::StatusOr<std::vector<TimingRow>> TimeSubject(
-    const Options& options, const Subject& subject,
-    const frontend::CompiledModel& compiled,
-    const std::vector<std::string>& peers);
 
 // Writes the report with PublishText; `extra` is appended to its text.
 absl::Status Publish(const Options& options, const Report& report,

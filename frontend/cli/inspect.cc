@@ -1,6 +1,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/cli/commands.h"
 #include "frontend/cli/table.h"
+#include "frontend/cli/time_subject.h"
 #include "frontend/compiled_model/time_steps.h"
 #include "runtime/backend/step_time.h"
 

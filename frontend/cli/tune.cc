@@ -10,6 +10,7 @@
 #include "frontend/check/reference_models.h"
 #include "frontend/check/repair.h"
 #include "frontend/cli/commands.h"
+#include "frontend/cli/time_subject.h"
 #include "frontend/compiled_model/model_versions.h"
 #include "frontend/compiled_model/time_steps.h"
 #include "frontend/values/gpu.h"

@@ -54,6 +54,18 @@ class Files : public testing::Environment {
         "    return self.rows * 2\n");
     cache.save(Path("cache.pt"));
 
+    torch::jit::Module fills("__torch__.Fills");
+    fills.define(
+        "def forward(self, x: Tensor, seen: List[Tensor]):\n"
+        "    seen.append(x)\n"
+        "    return x * len(seen)\n");
+    fills.save(Path("fills.pt"));
+    const std::vector<char> list =
+        torch::jit::pickle_save(c10::ivalue::Tuple::create(
+            {torch::ones({3}), c10::List<torch::Tensor>()}));
+    std::ofstream(Path("list.pt"), std::ios::binary)
+        .write(list.data(), list.size());
+
     torch::jit::Module random("__torch__.Random");
     random.define(
         "def forward(self, x: Tensor):\n    return x + torch.rand_like(x)\n");
@@ -166,6 +178,15 @@ TEST(CommandLine, ACacheIsNotFilledByWhatIsTimed) {
       "yes '' | head -n 6 | ", ProgramPath(),
       " bench cache.pt --input 'float32[1,8]' --no-measure --paced"));
   EXPECT_EQ(paced.code, 0) << paced.err;
+}
+
+TEST(CommandLine, AListIsNotFilledByWhatIsTimed) {
+  for (const std::string command : {"tune", "bench"}) {
+    const Outcome outcome =
+        Aitune(command + " fills.pt --inputs list.pt --seconds 0.05");
+    EXPECT_EQ(outcome.code, 0) << command << ": " << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("torchscript")) << command;
+  }
 }
 
 TEST(CommandLine, RunPrintsWithoutAFile) {

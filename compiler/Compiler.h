@@ -151,15 +151,18 @@ struct LibTorchOptions {
   double leastSeconds = 0.5;
 };
 
+/// Paths of linear layers, each with a scheme of quantisation ("int8dq").
+using LayersWithSchemes = std::set<std::pair<std::string, std::string>>;
+
 /// What is known of a model's linear layers when they are quantised.
 struct LayerKnowledge {
   /// Rows that a layer reads in a real call, float32 [rows, K], by the number
   /// of its weight in the pool; no entry: not known. The error of quantising it
   /// is measured on them.
   std::map<int64_t, ConstantTensor> inputs;
-  /// The paths of layers to leave alone, because the model with them was
-  /// further from eager than it may be.
-  std::set<std::string> dropped;
+  /// Layers with schemes that they are not to have, because the model with them
+  /// was further from eager than it may be.
+  LayersWithSchemes dropped;
   /// The numbers of weights that operators have too which LibTorch runs, and
   /// why it does. Their layers stay as they are: all uses of a layer are
   /// quantised alike or not at all.

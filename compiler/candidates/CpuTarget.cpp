@@ -130,6 +130,13 @@ public:
     if (!found.ok())
       return found.status();
     cpu = *std::move(found);
+    // What is only printed may be for another machine.
+    if (std::string missing = cpu->missingOn(Target::host());
+        !missing.empty() && options.compileTo == CompilePhase::Executable)
+      return absl::FailedPreconditionError(absl::StrCat(
+          "the target '", options.target, "' needs ", missing,
+          ", which this CPU has not; ask for another target, or for none: code "
+          "is then for all that it has"));
     return absl::OkStatus();
   }
   TuningMachine tuningMachine() const override {

@@ -97,16 +97,21 @@ absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
   };
   check.device = subject->device;
   check.source = &subject->model;
+  absl::Status cannot_quantize;
   report.check = frontend::CheckAndRepair(
       [&](const frontend::ValueList& arguments) {
         return RunToTheEnd(**compiled, arguments);
       },
       subject->peer(), *cases, check,
       [&](const frontend::ValueList& failed) {
-        return (*compiled)->Repair(
+        absl::StatusOr<bool> repaired = (*compiled)->Repair(
             failed, [&](const std::string& phase, int done, int total) {
               progress.Update(phase, done, total);
             });
+        if (!options.compile.quantization.empty() &&
+            absl::IsFailedPrecondition(repaired.status()))
+          cannot_quantize = repaired.status();
+        return repaired;
       });
   std::vector<frontend::BuiltVersion> versions;
   for (const frontend::CompiledModel* version : (*compiled)->versions())
@@ -136,6 +141,11 @@ absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
   absl::Status published =
       Publish(options, report, options.explain ? ExplainText(report) : "");
   if (!published.ok()) return published;
+  if (!agrees && !cannot_quantize.ok())
+    return absl::Status(
+        cannot_quantize.code(),
+        absl::StrCat("quantised, the model is too far from eager (see above): ",
+                     cannot_quantize.message()));
   if (!agrees) {
     std::cerr << "aitune: the compiled model "
               << (report.check->compared() ? "differs from eager"

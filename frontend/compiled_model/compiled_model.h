@@ -238,10 +238,11 @@ class CompiledModel {
   // Run, for contiguous arguments if the program writes to some.
   absl::StatusOr<c10::IValue> RunInPlace(const ValueList& arguments,
                                          ConstantCheck check) const;
-  // The quantised layers without which the model may be near enough to eager
-  // for `arguments`, which lie on this version's device as `there`.
-  absl::StatusOr<std::set<std::string>> LayersTooMany(
-      const ValueList& arguments, const ValueList& there) const;
+  // The quantised layers, with the schemes, without which the model may be near
+  // enough to eager for `arguments`, which lie on this version's device as
+  // `there`.
+  absl::StatusOr<LayersWithSchemes> LayersTooMany(const ValueList& arguments,
+                                                  const ValueList& there) const;
   // Keeps what Repair and, with `dynamic` axes, further versions need.
   void Remember(const Model& model, const ModelInputs& inputs,
                 const BuildOptions& options, bool dynamic);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -20,16 +21,17 @@ double ErrorOf(const QuantizedLayer& layer) {
 
 }  // namespace
 
-std::set<std::string> LayersToDrop(absl::Span<const QuantizedLayer> layers,
-                                   double excess) {
-  std::vector<std::pair<double, std::string>> errors;
+LayersWithSchemes LayersToDrop(absl::Span<const QuantizedLayer> layers,
+                               double excess) {
+  using WithScheme = LayersWithSchemes::value_type;
+  std::vector<std::pair<double, WithScheme>> errors;
   double all = 0;
   for (const QuantizedLayer& layer : layers) {
     if (!layer.refusal.empty()) continue;
-    errors.emplace_back(ErrorOf(layer), layer.layer);
+    errors.emplace_back(ErrorOf(layer), WithScheme(layer.layer, layer.scheme));
     all += errors.back().first;
   }
-  std::set<std::string> dropped;
+  LayersWithSchemes dropped;
   if (errors.empty() || excess <= 1) return dropped;
   const double room = all * kUsedShare / excess;
   std::sort(errors.begin(), errors.end());

@@ -68,21 +68,20 @@ void CompiledModel::Remember(const Model& model, const ModelInputs& inputs,
       std::make_unique<const Origin>(Origin{model, inputs, std::move(again)});
 }
 
-absl::StatusOr<std::set<std::string>> CompiledModel::LayersTooMany(
+absl::StatusOr<LayersWithSchemes> CompiledModel::LayersTooMany(
     const ValueList& arguments, const ValueList& there) const {
   const std::string& asked = origin_->options.compile.quantization;
-  if (asked.empty()) return std::set<std::string>();
+  if (asked.empty()) return LayersWithSchemes();
   AITUNE_ASSIGN_OR_RETURN(const quant::QuantizationOptions quantization,
                           quant::ParseQuantizationOptions(asked));
-  if (quantization.verdict == quant::Verdict::kOff)
-    return std::set<std::string>();
+  if (quantization.verdict == quant::Verdict::kOff) return LayersWithSchemes();
   ModelState state(origin_->model);
   const ScopedModelState restore(state);
   const absl::StatusOr<c10::IValue> eager =
       origin_->model.RunEager(arguments.Clone());
   const absl::StatusOr<c10::IValue> ours = Run(there.Clone());
   // Whatever it is that fails is no matter of the layers.
-  if (!eager.ok() || !ours.ok()) return std::set<std::string>();
+  if (!eager.ok() || !ours.ok()) return LayersWithSchemes();
   return LayersToDrop(report_.quantized_layers,
                       GreatestExcess(*ours, *eager, quantization.bound));
 }
@@ -99,7 +98,7 @@ absl::StatusOr<bool> CompiledModel::Repair(const ValueList& arguments,
     return absl::FailedPreconditionError(
         "the model was loaded, and what it was built of is not known; build it "
         "again");
-  AITUNE_ASSIGN_OR_RETURN(const std::set<std::string> dropped,
+  AITUNE_ASSIGN_OR_RETURN(const LayersWithSchemes dropped,
                           LayersTooMany(arguments, there));
   BuildOptions options = origin_->options;
   options.compile.progress = progress;

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "compiler/dialect/Ait.h"
+#include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/StringSet.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "quant/transforms/find_layers.h"
 #include "quant/transforms/layer_error.h"
 #include "quant/transforms/layer_writer.h"
 #include "quant/transforms/quantized_weight.h"
@@ -35,89 +35,6 @@ using mlir::Value;
 // A time that is at most this share of another is less than that, beyond what
 // repeated measurements differ by.
 constexpr double kMuchLess = 0.95;
-
-// A matmul with a constant weight.
-struct Layer {
-  ait::MatmulOp matmul;
-  ait::ConstantOp weight;
-  std::string path;                  // of its module, or what it is known by
-  std::vector<std::string> holders;  // the paths of all with its weight
-  std::string no_linear;  // why it is no torch.nn.Linear; empty if it is
-};
-
-// The path of the submodule that an operation was traced in, from its location.
-std::string ScopeOf(mlir::Operation* op) {
-  std::string scope;
-  op->getLoc()->walk([&](mlir::Location location) {
-    if (auto name = mlir::dyn_cast<mlir::NameLoc>(location);
-        name && scope.empty() && name.getName().getValue().contains('/')) {
-      scope = name.getName().getValue().rsplit('/').first.str();
-    }
-    return mlir::WalkResult::advance();
-  });
-  return scope;
-}
-
-// torch.nn.MultiheadAttention holds its projections of inputs as one parameter,
-// or three, and its output's in a class that torchao leaves alone.
-bool IsPartOfAttention(const std::string& path,
-                       const llvm::StringSet<>& names) {
-  if (!absl::EndsWith(path, "out_proj")) return false;
-  const std::string owner = path.substr(0, path.size() - 8);
-  return names.contains(owner + "in_proj_weight") ||
-         names.contains(owner + "q_proj_weight");
-}
-
-// The module that a layer is of, among those that hold its weight: the one that
-// it was traced in, else the first torch.nn.Linear, else the first.
-std::string ModuleOf(mlir::Operation* op,
-                     const std::vector<std::string>& holders,
-                     const QuantizationContext& context) {
-  const std::string scope = ScopeOf(op);
-  if (absl::c_linear_search(holders, scope)) return scope;
-  for (const std::string& path : holders) {
-    const auto found = context.classes.find(path);
-    if (found != context.classes.end() && IsLinearClass(found->second))
-      return path;
-  }
-  return holders.front();
-}
-
-std::vector<Layer> FindLayers(mlir::func::FuncOp function,
-                              const QuantizationContext& context) {
-  llvm::StringSet<> names;
-  function.walk([&](ait::ConstantOp op) { names.insert(op.getName()); });
-  std::vector<Layer> layers;
-  function.walk([&](ait::MatmulOp matmul) {
-    auto weight = matmul.getRhs().getDefiningOp<ait::ConstantOp>();
-    if (!weight || matmul.getRhs().getType().getRank() != 2 ||
-        matmul.getType().getElementType() !=
-            matmul.getRhs().getType().getElementType()) {
-      return;
-    }
-    const std::string name = weight.getName().str();
-    Layer layer{matmul, weight, name, {}, ""};
-    const bool is_weight = name == "weight" || absl::EndsWith(name, ".weight");
-    if (is_weight)
-      layer.path =
-          name.substr(0, name.size() - std::min<size_t>(name.size(), 7));
-    if (name.empty()) layer.path = ScopeOf(matmul);
-    if (const auto found = context.holders.find(name);
-        found != context.holders.end()) {
-      layer.holders = found->second;
-      layer.path = ModuleOf(matmul, layer.holders, context);
-    }
-    if (!matmul.getTransposeRhs()) {
-      layer.no_linear = "its weight is [K, N], that of a Linear is [N, K]";
-    } else if (!is_weight && !name.empty()) {
-      layer.no_linear = "its weight is no module's parameter 'weight'";
-    } else if (IsPartOfAttention(layer.path, names)) {
-      layer.no_linear = "it is the output of a MultiheadAttention";
-    }
-    layers.push_back(std::move(layer));
-  });
-  return layers;
-}
 
 // Gives a matmul of a transposed left side a transposition before it: scales of
 // activations are those of rows.
@@ -165,7 +82,7 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
         groups[layers_[i].matmul.getLhs()].push_back(i);
       }
     }
-    for (const auto& [input, group] : groups) QuantizeGroup(group);
+    for (const Component& component : ComponentsOf(groups)) Quantize(component);
     for (QuantizedLayer& layer : told_layers_) context_.told(std::move(layer));
     weights_.clear();  // also the codes that were not taken
   }
@@ -218,12 +135,6 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
     if (elsewhere != context_.elsewhere.end())
       return absl::StrCat("used elsewhere: LibTorch runs another use of it: ",
                           elsewhere->second);
-    if (options_.verdict == Verdict::kOn &&
-        context_.dropped.count(layer.path) > 0)
-      return absl::StrCat(
-          "dropped: with it the model was further from eager than its bound, "
-          "min_cosine=",
-          options_.bound.min_cosine);
     const auto module_class = context_.classes.find(layer.path);
     std::optional<Refusal> refusal = RefuseModule(
         options_, layer.path,
@@ -237,17 +148,49 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
     return "";
   }
 
-  // A way to quantise the layers of a group.
+  // Groups of layers, those that share an input in each, by their numbers; no
+  // other group has a layer with a weight of theirs.
+  using Component = std::vector<std::vector<size_t>>;
+
+  // All uses of a weight are quantised alike or none.
+  std::vector<Component> ComponentsOf(
+      const llvm::MapVector<Value, std::vector<size_t>>& groups) const {
+    llvm::EquivalenceClasses<size_t> same;  // first layers of groups
+    std::map<uint64_t, size_t> first_of;    // by the number of the weight
+    for (const auto& [input, group] : groups) {
+      same.insert(group.front());
+      for (const size_t number : group) {
+        ait::ConstantOp weight = layers_[number].weight;
+        const auto found =
+            first_of.try_emplace(weight.getIndex(), group.front()).first;
+        same.unionSets(found->second, group.front());
+      }
+    }
+    llvm::MapVector<size_t, Component> components;
+    for (const auto& [input, group] : groups)
+      components[same.getLeaderValue(group.front())].push_back(group);
+    std::vector<Component> found;
+    for (auto& [leader, component] : components)
+      found.push_back(std::move(component));
+    return found;
+  }
+
+  // A way to quantise the layers of a component.
   struct Choice {
     Way way;
-    std::vector<size_t> taken;  // numbers of layers
-    std::optional<LayerTimes> times;
+    std::vector<size_t> taken;           // numbers of layers
+    std::map<size_t, LayerTimes> times;  // of a layer's group, if measured
+    double microseconds = 0;             // of all groups that were
+    double quantized_microseconds = 0;
   };
 
-  void QuantizeGroup(const std::vector<size_t>& group) {
+  void Quantize(const Component& component) {
+    std::vector<size_t> all;
+    for (const std::vector<size_t>& group : component)
+      all.insert(all.end(), group.begin(), group.end());
     std::optional<Choice> best;
-    for (const Way& way : WaysFor(group)) {
-      std::optional<Choice> choice = Judge(group, way);
+    for (const Way& way : WaysFor(all)) {
+      std::optional<Choice> choice = Judge(component, way);
       if (choice && (!best || IsBetter(*choice, *best)))
         best = std::move(choice);
     }
@@ -258,7 +201,7 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
       told.refusal.clear();
       told.scheme = std::string(Name(best->way.scheme));
       SetErrors(layers_[number], best->way, &told);
-      SetTimes(best->times, &told);
+      SetTimes(*best, number, &told);
       Keep(&weight);
       writer_.Rewrite(layers_[number].matmul, best->way, weight);
     }
@@ -270,11 +213,11 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
   static bool IsBetter(const Choice& choice, const Choice& best) {
     if (choice.taken.size() != best.taken.size())
       return choice.taken.size() > best.taken.size();
-    const auto share = [](const LayerTimes& times) {
-      return times.quantized_microseconds / times.microseconds;
+    const auto share = [](const Choice& of) {
+      return of.quantized_microseconds / of.microseconds;
     };
-    return choice.times && best.times &&
-           share(*choice.times) < kMuchLess * share(*best.times);
+    return choice.microseconds > 0 && best.microseconds > 0 &&
+           share(choice) < kMuchLess * share(best);
   }
 
   void SetErrors(const Layer& layer, const Way& way, QuantizedLayer* told) {
@@ -284,51 +227,122 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
     told->lowSqnr = judged.error ? judged.error->low_sqnr_db : NAN;
   }
 
-  static void SetTimes(const std::optional<LayerTimes>& times,
+  static void SetTimes(const Choice& choice, size_t number,
                        QuantizedLayer* told) {
-    if (!times) return;
-    told->microseconds = times->microseconds;
-    told->quantizedMicroseconds = times->quantized_microseconds;
+    const auto times = choice.times.find(number);
+    if (times == choice.times.end()) return;
+    told->microseconds = times->second.microseconds;
+    told->quantizedMicroseconds = times->second.quantized_microseconds;
   }
 
-  // The layers of `group` that may be quantised in this way; the others are
+  // The layers of `component` that may be quantised in this way; the others are
   // told why not. Nothing if it may quantise none.
-  std::optional<Choice> Judge(const std::vector<size_t>& group,
-                              const Way& way) {
-    Choice choice{way, {}, std::nullopt};
+  std::optional<Choice> Judge(const Component& component, const Way& way) {
+    Choice choice{way, {}, {}, 0, 0};
+    for (const std::vector<size_t>& group : component) {
+      for (const size_t number : group)
+        told_layers_[number].refusal = WhyNot(number, way);
+    }
+    RefuseOtherUses(component);
+    RefuseSlow(component, &choice);
+    RefuseOtherUses(component);
+    for (const std::vector<size_t>& group : component) {
+      for (const size_t number : group) {
+        if (told_layers_[number].refusal.empty())
+          choice.taken.push_back(number);
+      }
+    }
+    if (choice.taken.empty()) return std::nullopt;
+    return choice;
+  }
+
+  // Why a layer is not to have this scheme, whatever time it takes; empty if it
+  // may.
+  std::string WhyNot(size_t number, const Way& way) {
+    const Layer& layer = layers_[number];
+    const Judged& judged = WeightOf(layer, way);
+    SetErrors(layer, way, &told_layers_[number]);
+    if (options_.verdict == Verdict::kOff) return judged.weight.refusal;
+    if (context_.dropped.count({layer.path, std::string(Name(way.scheme))}) > 0)
+      return absl::StrCat(
+          "dropped: with it the model was further from eager than its bound, "
+          "min_cosine=",
+          options_.bound.min_cosine);
+    if (!judged.weight.refusal.empty() || !judged.error)
+      return judged.weight.refusal;
+    return RefuseError(way.scheme, *judged.error);
+  }
+
+  // A layer whose weight another one has that is left alone is so, too.
+  void RefuseOtherUses(const Component& component) {
+    std::map<uint64_t, std::string> refused;  // by the number of the weight
+    const auto for_each = [&](auto&& visit) {
+      for (const std::vector<size_t>& group : component) {
+        for (const size_t number : group) {
+          ait::ConstantOp weight = layers_[number].weight;
+          visit(weight.getIndex(), told_layers_[number].refusal);
+        }
+      }
+    };
+    for_each([&](uint64_t weight, const std::string& refusal) {
+      if (!refusal.empty()) refused.try_emplace(weight, refusal);
+    });
+    for_each([&](uint64_t weight, std::string& refusal) {
+      const auto other = refused.find(weight);
+      if (refusal.empty() && other != refused.end())
+        refusal = absl::StrCat("used elsewhere: another use of its weight is ",
+                               other->second);
+    });
+  }
+
+  // Times the layers of a group that are not refused; those that were timed and
+  // are not surely faster.
+  std::vector<size_t> FindSlow(const std::vector<size_t>& group,
+                               Choice* choice) {
+    std::vector<size_t> asked;
     std::vector<ait::MatmulOp> matmuls;
     for (const size_t number : group) {
-      const Judged& judged = WeightOf(layers_[number], way);
-      QuantizedLayer& told = told_layers_[number];
-      told.refusal = judged.weight.refusal;
-      if (told.refusal.empty() && judged.error &&
-          options_.verdict == Verdict::kOn)
-        told.refusal = RefuseError(way.scheme, *judged.error);
-      SetErrors(layers_[number], way, &told);
-      if (!told.refusal.empty()) continue;
-      choice.taken.push_back(number);
+      if (!told_layers_[number].refusal.empty()) continue;
+      asked.push_back(number);
       matmuls.push_back(layers_[number].matmul);
     }
-    if (matmuls.empty()) return std::nullopt;
-    if (context_.timer && options_.verdict == Verdict::kOn)
-      choice.times = context_.timer(matmuls, way);
-    if (!choice.times || choice.times->is_faster) return choice;
-    for (const size_t number : choice.taken) {
-      QuantizedLayer& told = told_layers_[number];
-      SetTimes(choice.times, &told);
-      told.refusal = absl::StrFormat(
-          "%s: %.4g us with %s, %.4g us as it is%s",
-          choice.times->quantized_microseconds < choice.times->microseconds
-              ? "not surely faster"
-              : "slower",
-          choice.times->quantized_microseconds, std::string(Name(way.scheme)),
-          choice.times->microseconds,
-          choice.taken.size() == 1
-              ? ""
-              : absl::StrCat(", for the ", choice.taken.size(),
-                             " layers of its input"));
+    if (asked.empty() || !context_.timer || options_.verdict == Verdict::kOff)
+      return {};
+    const std::optional<LayerTimes> times =
+        context_.timer(matmuls, choice->way);
+    if (!times) return {};
+    choice->microseconds += times->microseconds;
+    choice->quantized_microseconds += times->quantized_microseconds;
+    for (const size_t number : asked) {
+      choice->times.emplace(number, *times);
+      SetTimes(*choice, number, &told_layers_[number]);
     }
-    return std::nullopt;
+    return times->is_faster ? std::vector<size_t>() : asked;
+  }
+
+  // Refuses the layers that take no less time. Where one use of a weight gains
+  // what another loses, all count.
+  void RefuseSlow(const Component& component, Choice* choice) {
+    std::vector<std::vector<size_t>> slow;
+    for (const std::vector<size_t>& group : component)
+      slow.push_back(FindSlow(group, choice));
+    if (component.size() > 1 &&
+        choice->quantized_microseconds < kMuchLess * choice->microseconds)
+      return;
+    for (const std::vector<size_t>& group : slow) {
+      for (const size_t number : group) {
+        QuantizedLayer& told = told_layers_[number];
+        told.refusal = absl::StrFormat(
+            "%s: %.4g us with %s, %.4g us as it is%s",
+            told.quantizedMicroseconds < told.microseconds ? "not surely faster"
+                                                           : "slower",
+            told.quantizedMicroseconds, std::string(Name(choice->way.scheme)),
+            told.microseconds,
+            group.size() == 1 ? ""
+                              : absl::StrCat(", for the ", group.size(),
+                                             " layers of its input"));
+      }
+    }
   }
 
   // A layer's weight, quantised in one way.

@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -47,9 +46,9 @@ struct QuantizationContext {
   ConstantPool pool;
   LayerTimer timer;
   LayerInputs inputs;
-  // The paths of layers that are left alone, as the model was too far from
-  // eager with them.
-  std::set<std::string> dropped;
+  // Layers with schemes that they are not to have, as the model was too far
+  // from eager with them.
+  LayersWithSchemes dropped;
   // The weights, by their numbers, that LibTorch multiplies with too, and why
   // it does: not all uses of their layers would be quantised.
   std::map<int64_t, std::string> elsewhere;

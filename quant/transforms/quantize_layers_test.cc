@@ -113,7 +113,7 @@ class QuantizeLayersTest : public ::testing::Test {
   std::optional<ComputeCapability> gpu_;      // none: a CPU
   LayerTimer timer_;                          // none
   std::map<int64_t, ConstantTensor> inputs_;  // by weight
-  std::set<std::string> dropped_;
+  LayersWithSchemes dropped_;
   std::vector<QuantizedLayer> layers_;
 };
 
@@ -243,6 +243,58 @@ TEST_F(QuantizeLayersTest, AutoTakesTheFastestScheme) {
   timer_ = nullptr;
   EXPECT_THAT(Run(kTwoLayers, "auto"), Not(HasSubstr("xui8>")));
   EXPECT_EQ(layers_[5].scheme, "int8wo");
+}
+
+// One weight, called with one row and with many, and a layer of the first
+// input.
+constexpr char kTwoUses[] = R"(
+  func.func @main(%x: tensor<1x8xf32>, %y: tensor<600x8xf32>) -> (tensor<1x8xf32>, tensor<1x4xf32>, tensor<600x8xf32>) {
+    %w = ait.constant 0 {name = "a.weight"} : tensor<8x8xf32>
+    %v = ait.constant 1 {name = "b.weight"} : tensor<4x8xf32>
+    %0 = ait.matmul %x, %w {transpose_rhs} : (tensor<1x8xf32>, tensor<8x8xf32>) -> tensor<1x8xf32>
+    %1 = ait.matmul %x, %v {transpose_rhs} : (tensor<1x8xf32>, tensor<4x8xf32>) -> tensor<1x4xf32>
+    %2 = ait.matmul %y, %w {transpose_rhs} : (tensor<600x8xf32>, tensor<8x8xf32>) -> tensor<600x8xf32>
+    return %0, %1, %2 : tensor<1x8xf32>, tensor<1x4xf32>, tensor<600x8xf32>
+  })";
+
+TEST_F(QuantizeLayersTest, AllUsesOfAWeightAreQuantizedAlikeOrNone) {
+  AddWeight({8, 8});
+  AddWeight({4, 8});
+  double one_row = 5, dynamic_rows = 120;
+  timer_ = [&](llvm::ArrayRef<mlir::ait::MatmulOp> layers, const Way& way) {
+    const bool is_one =
+        mlir::ait::MatmulOp(layers[0]).getType().getDimSize(0) == 1;
+    const double plain = is_one ? 10 : 100;
+    const double time = is_one                               ? one_row
+                        : way.scheme == Scheme::kInt8Dynamic ? dynamic_rows
+                                                             : 120;
+    return LayerTimes{plain, time, time < plain};
+  };
+  // The many rows lose more than the one gains: a.weight stays as it is.
+  Run(kTwoUses, "int8wo");
+  ASSERT_EQ(layers_.size(), 3u);
+  EXPECT_THAT(layers_[0].refusal, HasSubstr("another use of its weight is "
+                                            "slower: 120 us with int8wo"));
+  EXPECT_EQ(layers_[1].refusal, "");
+  EXPECT_THAT(layers_[2].refusal, HasSubstr("slower: 120 us with int8wo"));
+  // They lose less: both uses are taken.
+  one_row = 0.5;
+  dynamic_rows = 101;
+  Run(kTwoUses, "int8dq");
+  for (size_t i = 3; i < 6; ++i) EXPECT_EQ(layers_[i].refusal, "") << i;
+  // One scheme for both, where each use alone would have another.
+  dynamic_rows = 50;
+  Run(kTwoUses, "auto");
+  for (size_t i = 6; i < 9; ++i) {
+    EXPECT_EQ(layers_[i].refusal, "") << i;
+    EXPECT_EQ(layers_[i].scheme, "int8dq") << i;
+  }
+  // What spoils one use spoils the other.
+  dropped_ = {{"a", "int8dq"}};
+  Run(kTwoUses, "int8dq");
+  EXPECT_THAT(layers_[9].refusal, HasSubstr("dropped: "));
+  EXPECT_EQ(layers_[10].refusal, "");
+  EXPECT_THAT(layers_[11].refusal, HasSubstr("dropped: "));
 }
 
 // A weight of bfloat16 whose rows have codes of float8.
@@ -382,13 +434,16 @@ TEST_F(QuantizeLayersTest, AFewBadRowsAreEnoughToRefuse) {
 TEST_F(QuantizeLayersTest, ALayerThatSpoiledTheModelIsDropped) {
   AddWeight({4, 8});
   AddWeight({5, 8});
-  dropped_ = {"layer.key"};
+  dropped_ = {{"layer.key", "int8wo"}};
   Run(kTwoLayers, "int8wo,min_cosine=0.9995");
   ASSERT_EQ(layers_.size(), 2u);
   EXPECT_EQ(layers_[0].refusal, "");
   EXPECT_EQ(layers_[1].refusal,
             "dropped: with it the model was further from eager than its bound, "
             "min_cosine=0.9995");
+  // With another scheme it may be near enough.
+  Run(kTwoLayers, "int8dq,min_cosine=0.9995");
+  EXPECT_EQ(layers_.back().refusal, "");
 }
 
 TEST(CheckSupportedTest, SaysWhatThereAreNoKernelsFor) {

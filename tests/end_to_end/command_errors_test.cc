@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/end_to_end/program.h"
@@ -86,8 +87,6 @@ TEST(CommandLine, FullDisk) {
   }
 }
 
-// 4096 times four functions that are not rounded as LibTorch's are: within any
-// tolerance but none at all. LibTorch's own would be rounded as eager's.
 TEST(CommandLine, LogsSpeakForEveryCommand) {
   setenv("AITUNE_LOGS", "output_code,nothing", /*overwrite=*/1);
   for (const char* command : {"tune tiny.pt --seconds 0", "run tiny.pt"}) {
@@ -100,6 +99,27 @@ TEST(CommandLine, LogsSpeakForEveryCommand) {
   unsetenv("AITUNE_LOGS");
 }
 
+// Code for a CPU that has more than this one must not run here.
+TEST(CommandLine, ATargetThatThisCpuIsNotIsAnError) {
+  for (const char* command : {"tune", "bench", "deploy"}) {
+    const Outcome outcome = Aitune(
+        absl::StrCat(command,
+                     " tiny.pt --inputs samples.pt --target amx --no-measure "
+                     "--seconds 0.05"));
+    if (outcome.code == 0) GTEST_SKIP() << "this CPU has AMX";
+    EXPECT_EQ(outcome.code, 1) << outcome.err;
+    EXPECT_THAT(ErrorLine(outcome),
+                testing::AllOf(HasSubstr("the target 'amx' needs "),
+                               HasSubstr("which this CPU has not")));
+  }
+  EXPECT_EQ(Aitune("tune tiny.pt --inputs samples.pt --target amx "
+                   "--compile-to llvm")
+                .code,
+            0);
+}
+
+// 4096 times four functions that are not rounded as LibTorch's are: within any
+// tolerance but none at all. LibTorch's own would be rounded as eager's.
 TEST(CommandLine, WrongIsNotSuccess) {
   const std::string tune =
       "tune rounded.pt --input 'float32[64,64]' --seconds 0 --no-measure";

@@ -7,6 +7,7 @@
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "runtime/target/host_target.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/TargetParser/Host.h"
 
@@ -90,6 +91,19 @@ FailureOr<Target> Target::named(llvm::StringRef name) {
   if (name == "amx")
     return makeNamed("sapphirerapids", features);
   return failure();
+}
+
+std::string Target::missingOn(const Target &machine) const {
+  llvm::SmallVector<llvm::StringRef> wanted, given;
+  llvm::StringRef(features).split(wanted, ',');
+  llvm::StringRef(machine.features).split(given, ',');
+  std::string missing;
+  for (llvm::StringRef feature : wanted) {
+    if (!feature.starts_with("+") || llvm::is_contained(given, feature))
+      continue;
+    missing += (missing.empty() ? "" : ", ") + feature.drop_front().str();
+  }
+  return missing;
 }
 
 int64_t Target::lanes(Type elementType) const {

@@ -48,6 +48,10 @@ struct Target {
   /// Failure for another name.
   static mlir::FailureOr<Target> named(llvm::StringRef name);
 
+  /// The features of this one that `machine` lacks, "avx512bw, avx512f": its
+  /// code would end a process there with SIGILL. Empty: it runs there.
+  std::string missingOn(const Target &machine) const;
+
   /// The number of elements of `elementType` in a vector register; i1 counts as
   /// i8.
   int64_t lanes(mlir::Type elementType) const;

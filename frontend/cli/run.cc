@@ -1,6 +1,7 @@
 #include <ATen/ATen.h>
 #include <ATen/core/ivalue.h>
 
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "frontend/cli/commands.h"
 #include "frontend/cli/output_files.h"
 #include "frontend/cli/thread_choice.h"
+#include "frontend/torchscript/input_queries.h"
 #include "frontend/values/gpu.h"
 #include "frontend/values/pytree.h"
 #include "frontend/values/torch_util.h"
@@ -170,6 +172,39 @@ absl::StatusOr<c10::IValue> RunOnce(const Options& options, Subject& subject,
   return result;
 }
 
+// kInvalidArgument if the program would see of the samples what compiled code
+// does not know, such as their strides.
+absl::Status CheckSamples(const Subject& subject) {
+  if (!subject.inputs.samples) return absl::OkStatus();
+  return frontend::CheckQueries(frontend::FindInputQueries(subject.model),
+                                *subject.inputs.samples);
+}
+
+absl::StatusOr<c10::IValue> RunByLibTorch(const Options& options,
+                                          Subject& subject,
+                                          Progress& progress) {
+  AITUNE_RETURN_IF_ERROR(LoadPeer(options, subject));
+  AITUNE_ASSIGN_OR_RETURN(const frontend::ValueList arguments,
+                          TypicalCall(options, subject));
+  progress.Update("run", 0, 0);
+  AITUNE_ASSIGN_OR_RETURN(const c10::IValue result,
+                          subject.peer().RunEager(arguments));
+  progress.Finish();
+  return frontend::ToCpu(result);
+}
+
+// Saves or prints a result; with --json as a part of `report`.
+absl::Status GiveOut(const Options& options, const c10::IValue& result,
+                     const std::function<Report()>& report) {
+  if (!options.output_file.empty())
+    AITUNE_RETURN_IF_ERROR(SaveResult("--output", options.output_file, result));
+  if (!options.json.empty())
+    return Publish(options, report(), OutputsText(result));
+  if (options.output_file.empty())
+    std::cout << OutputsText(result) << std::flush;
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<int> Run(const Options& options, Progress& progress) {
@@ -193,24 +228,26 @@ absl::StatusOr<int> Run(const Options& options, Progress& progress) {
         " is not what deploy saved, and is not signed; leave --verify out"));
   absl::StatusOr<Subject> subject = LoadSubject(options, progress);
   if (!subject.ok()) return subject.status();
+  if (const absl::Status seen = CheckSamples(*subject); !seen.ok()) {
+    Log(LogChannel::kWarning,
+        absl::StrCat(options.model, ": LibTorch runs this call: ",
+                     std::string(seen.message())));
+    AITUNE_ASSIGN_OR_RETURN(const c10::IValue result,
+                            RunByLibTorch(options, *subject, progress));
+    AITUNE_RETURN_IF_ERROR(GiveOut(options, result, [&] {
+      Report report = StartReport(options, *subject);
+      report.memory.reset();  // nothing was compiled
+      return report;
+    }));
+    return kSuccess;
+  }
   auto compiled = BuildSubject(options, *subject, progress);
   if (!compiled.ok()) return compiled.status();
-  absl::StatusOr<c10::IValue> result =
-      RunOnce(options, *subject, **compiled, progress);
-  if (!result.ok()) return result.status();
-
-  if (!options.output_file.empty()) {
-    absl::Status saved = SaveResult("--output", options.output_file, *result);
-    if (!saved.ok()) return saved;
-  }
-  const std::string outputs = OutputsText(*result);
-  if (!options.json.empty()) {
-    Report report = StartReport(options, *subject, **compiled);
-    absl::Status published = Publish(options, report, outputs);
-    if (!published.ok()) return published;
-  } else if (options.output_file.empty()) {
-    std::cout << outputs << std::flush;
-  }
+  AITUNE_ASSIGN_OR_RETURN(const c10::IValue result,
+                          RunOnce(options, *subject, **compiled, progress));
+  AITUNE_RETURN_IF_ERROR(GiveOut(options, result, [&] {
+    return StartReport(options, *subject, **compiled);
+  }));
   return kSuccess;
 }
 

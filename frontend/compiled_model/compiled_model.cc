@@ -129,10 +129,12 @@ absl::StatusOr<Trace> MakeTrace(const Model& model, const ModelInputs& inputs,
                             AssignSymbols(inputs.specs));
     dynamic = !symbols.symbols.empty();
   }
-  if (dynamic) return BuildTrace(model, inputs.specs, options);
-  AITUNE_RETURN_IF_ERROR(
-      CheckQueries(FindInputQueries(model), *inputs.samples));
-  return BuildTrace(model, *inputs.samples, options);
+  if (inputs.samples) {
+    AITUNE_RETURN_IF_ERROR(
+        CheckQueries(FindInputQueries(model), *inputs.samples));
+  }
+  return dynamic ? BuildTrace(model, inputs.specs, options)
+                 : BuildTrace(model, *inputs.samples, options);
 }
 
 absl::StatusOr<Trace> TraceAgain(const Model& model,
@@ -360,6 +362,8 @@ std::vector<const CompiledModel*> CompiledModel::versions() const {
 absl::StatusOr<c10::IValue> CompiledModel::Run(const ValueList& arguments,
                                                ConstantCheck check) const {
   if (input_queries_.write.empty()) return RunInPlace(arguments, check);
+  // Of the copies no question is open.
+  AITUNE_RETURN_IF_ERROR(CheckQueries(input_queries_, arguments));
   AITUNE_RETURN_IF_ERROR(CheckSharedWrites(input_queries_, arguments));
   std::vector<std::pair<at::Tensor, at::Tensor>> copies;
   absl::StatusOr<c10::IValue> result =

@@ -302,7 +302,8 @@ std::optional<SizeExpression> SizeFitter::FitAffine(
   return std::nullopt;
 }
 
-// Multiples of two sources and a number: what is padded by half of a size.
+// Multiples of a quotient, another source and a number: what is padded by half
+// of a size. Or of a quotient and all symbols: what is put behind others.
 std::optional<SizeExpression> SizeFitter::FitSum(
     absl::Span<const int64_t> values,
     absl::Span<const SizeExpression> sources) const {
@@ -314,6 +315,16 @@ std::optional<SizeExpression> SizeFitter::FitSum(
               FitCombination(values, {SizeExpression(1), second, first}))
         return sum;
     }
+  }
+  for (const SizeExpression& quotient : sources) {
+    if (!HasDivision(quotient)) continue;
+    std::vector<SizeExpression> terms = {SizeExpression(1)};
+    for (int s = 0; s < static_cast<int>(symbol_count_); ++s)
+      terms.push_back(SizeExpression::Symbol(s));
+    terms.push_back(quotient);
+    // As many equations as unknowns prove nothing.
+    if (terms.size() >= probes_.size()) break;
+    if (const auto sum = FitCombination(values, terms)) return sum;
   }
   return std::nullopt;
 }

@@ -84,6 +84,21 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"  a, b = x.chunk(2, 1)\n  return a * b",
              {"float32[2..9,6]"},
              "float32[s0, 3]"},
+        // The last part ends with the tensor, others where the call says.
+        Case{"  a, b, c = x.chunk(3, 1)\n  return a * 2, c + 1",
+             {"float32[2,20..100]"},
+             "(s0 + 2) floordiv 3"},
+        Case{"  n = x.size(1) // 3\n  return x.split([n, x.size(1) - n], 1)",
+             {"float32[2,20..100]"},
+             "s0 floordiv 3"},
+        Case{"  n = x.size(0)\n"
+             "  return x.tensor_split([n // 3, n // 2])[1] * 2",
+             {"float32[1..130,4]"},
+             "(s0 floordiv 2) + "},
+        // Two sizes and a quotient of one of them.
+        Case{"  return torch.cat([x[::2], x[::3], x[: x.size(0) // 2]])",
+             {"float32[2..64,4]"},
+             "aten::cat"},
         Case{"  return x.mean(0) * x.size(0)",
              {"float32[1..16,4]"},
              "aten::mul"},

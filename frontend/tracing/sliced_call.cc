@@ -17,6 +17,19 @@ namespace {
 
 using Kind = ProbedValue::Kind;
 
+// Where a part of a tensor ends that begins at `start`, as far as `numbers`
+// tell: the lengths of all `count` parts, or the indices between them. The last
+// one ends at `size`, that of the axis. Where an index is negative, or beyond
+// the axis, the part ends elsewhere.
+std::optional<SizeExpression> EndOfPart(
+    size_t part, size_t count,
+    absl::Span<const std::optional<SizeExpression>> numbers,
+    const SizeExpression& start, const SizeExpression& size) {
+  if (part + 1 == count) return size;
+  if (part >= numbers.size() || !numbers[part]) return std::nullopt;
+  return numbers.size() == count ? start + *numbers[part] : *numbers[part];
+}
+
 }  // namespace
 
 // Parts of a tensor as slices (or selections), one a part: no lists are needed.
@@ -45,6 +58,12 @@ absl::StatusOr<Interpreter::Results> Interpreter::EmitSlices(
     if (count != counts[0])
       return Divergence(counts, "the number of parts of a tensor");
   }
+  std::vector<std::optional<SizeExpression>> numbers;
+  if (call.arguments[1]->kind == Kind::kList) {
+    for (const ProbedRef& number : call.arguments[1]->elements)
+      numbers.push_back(SizeOf(number));
+  }
+  const SizeExpression size = source->type.sizes[static_cast<size_t>(axis)];
   SizeExpression start;
   std::vector<std::vector<SizeExpression>> expected;
   for (int64_t part = 0; part < counts[0]; ++part) {
@@ -57,16 +76,25 @@ absl::StatusOr<Interpreter::Results> Interpreter::EmitSlices(
     if (select) {
       end = start + 1;
     } else {
-      std::vector<int64_t> sizes;
-      for (const auto& results : executed) {
+      std::vector<int64_t> sizes, ends = fitter_.Evaluate(start);
+      for (size_t probe = 0; probe < executed.size(); ++probe) {
         sizes.push_back(
-            results[0].toTensorVector()[static_cast<size_t>(part)].size(axis));
+            executed[probe][0].toTensorVector()[static_cast<size_t>(part)].size(
+                axis));
+        ends[probe] += sizes.back();
       }
-      const std::optional<SizeExpression> size =
-          fitter_.Fit(sizes, source->type.sizes,
-                      SizeDivisors(*call.schema, call.arguments));
-      if (!size) return Divergence(sizes, "the size of a part of a tensor");
-      end = fitter_.Simplify(start + *size);
+      const std::optional<SizeExpression> told =
+          EndOfPart(static_cast<size_t>(part), static_cast<size_t>(counts[0]),
+                    numbers, start, size);
+      if (told && fitter_.Matches(*told, ends)) {
+        end = fitter_.Simplify(*told);
+      } else {
+        const std::optional<SizeExpression> length =
+            fitter_.Fit(sizes, source->type.sizes,
+                        SizeDivisors(*call.schema, call.arguments));
+        if (!length) return Divergence(sizes, "the size of a part of a tensor");
+        end = fitter_.Simplify(start + *length);
+      }
     }
     slice.run = [operation](std::vector<c10::IValue>& stack) {
       operation.callBoxed(stack);

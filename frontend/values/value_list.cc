@@ -156,7 +156,17 @@ ValueList ValueList::MapTensors(
 }
 
 ValueList ValueList::Clone() const {
-  return MapTensors([](const at::Tensor& tensor) { return tensor.clone(); });
+  return MapTensors([](const at::Tensor& tensor) {
+    if (tensor.layout() != at::kStrided || tensor.numel() == 0 ||
+        tensor.is_non_overlapping_and_dense())
+      return tensor.clone();
+    int64_t reach = 1;  // elements from the first to the last, with gaps
+    for (int64_t axis = 0; axis < tensor.dim(); ++axis)
+      reach += (tensor.size(axis) - 1) * tensor.stride(axis);
+    return tensor.as_strided({reach}, {1}, tensor.storage_offset())
+        .clone()
+        .as_strided(tensor.sizes(), tensor.strides(), 0);
+  });
 }
 
 absl::StatusOr<ValueList> LoadSamples(const std::string& path,

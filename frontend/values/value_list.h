@@ -38,8 +38,9 @@ class ValueList {
   // May throw LibTorch's exceptions.
   ValueList MapTensors(
       const std::function<at::Tensor(const at::Tensor&)>& map) const;
-  // The same values with memory of its own for each tensor, of equal strides
-  // where they leave no gaps. May throw LibTorch's exceptions.
+  // The same values with memory of its own for each tensor, of equal strides:
+  // what lies between the elements is copied too. May throw LibTorch's
+  // exceptions.
   ValueList Clone() const;
 
  private:

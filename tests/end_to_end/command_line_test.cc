@@ -66,6 +66,18 @@ class Files : public testing::Environment {
     std::ofstream(Path("list.pt"), std::ios::binary)
         .write(list.data(), list.size());
 
+    torch::jit::Module copies("__torch__.Copies");
+    copies.define(
+        "def forward(self, x: Tensor):\n"
+        "    a = x.contiguous()\n"
+        "    a.add_(1.0)\n"
+        "    return a, x\n");
+    copies.save(Path("copies.pt"));
+    const std::vector<char> every_second_row = torch::jit::pickle_save(
+        c10::ivalue::Tuple::create({torch::ones({6, 4}).slice(0, 0, 6, 2)}));
+    std::ofstream(Path("rows.pt"), std::ios::binary)
+        .write(every_second_row.data(), every_second_row.size());
+
     torch::jit::Module random("__torch__.Random");
     random.define(
         "def forward(self, x: Tensor):\n    return x + torch.rand_like(x)\n");
@@ -186,6 +198,24 @@ TEST(CommandLine, AListIsNotFilledByWhatIsTimed) {
         Aitune(command + " fills.pt --inputs list.pt --seconds 0.05");
     EXPECT_EQ(outcome.code, 0) << command << ": " << outcome.err;
     EXPECT_THAT(outcome.out, HasSubstr("torchscript")) << command;
+  }
+}
+
+// Compiled code gets contiguous copies, of which the program would see that a
+// copy of them is none.
+TEST(CommandLine, LibTorchRunsACallWhoseStridesAreSeen) {
+  for (const char* range : {"", " --input 'float32[n=1..40,4]'"}) {
+    const std::string call =
+        absl::StrCat("copies.pt --inputs rows.pt --no-measure", range);
+    const Outcome run = Aitune("run " + call);
+    EXPECT_EQ(run.code, 0) << run.err;
+    EXPECT_THAT(run.err, HasSubstr("LibTorch runs this call: argument 0 has a "
+                                   "tensor, float32[3,4], that is not"));
+    EXPECT_THAT(run.out, HasSubstr("output[0] Float[3,4] 2 2"));
+    EXPECT_THAT(run.out, HasSubstr("output[1] Float[3,4] 1 1"));
+    const Outcome tune = Aitune("tune --seconds 0 " + call);
+    EXPECT_EQ(tune.code, 1) << tune.err;
+    EXPECT_THAT(ErrorLine(tune), HasSubstr("that is not contiguous"));
   }
 }
 

@@ -158,7 +158,12 @@ TEST(CallsWithStrides, ProgramsThatAskForStrides) {
         "        x = x + 1\n"
         "    return x * 2\n",
         "def forward(self, x: Tensor):\n"
-        "    return torch.as_strided(x, [3], [1]) + 1\n"}) {
+        "    return torch.as_strided(x, [3], [1]) + 1\n",
+        // A copy of such an argument, which the write does not reach.
+        "def forward(self, x: Tensor):\n"
+        "    a = x.contiguous()\n    a.add_(1.0)\n    return a, x\n",
+        "def forward(self, x: Tensor):\n"
+        "    a = x.reshape([-1])\n    a[::2] = 0.0\n    return a, x\n"}) {
     auto result = OnTranspose(forward);
     EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(result.status().message()),

@@ -149,8 +149,10 @@ std::vector<SizePoint> SizeRegion::Points(absl::Span<const int> symbols,
                                   range.max - 1, range.max};
     for (const int64_t critical : critical_sizes_)
       sizes.insert(sizes.end(), {critical - 1, critical, critical + 1});
-    for (int64_t power = 4; power <= range.max && power > 0; power *= 2)
+    for (int bit = 2; bit < 63 && int64_t{1} << bit <= range.max; ++bit) {
+      const int64_t power = int64_t{1} << bit;
       sizes.insert(sizes.end(), {power - 1, power, power + 1});
+    }
     for (const int64_t size : sizes) {
       SizePoint point = anchor_;
       point[static_cast<size_t>(symbol)] = size;

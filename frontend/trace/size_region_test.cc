@@ -188,5 +188,12 @@ TEST(SizeRegion, PointsHaveCriticalSizesAndNeighbours) {
     EXPECT_THAT(points, testing::Contains(SizePoint{size}));
 }
 
+// As of an axis beside one of no elements.
+TEST(SizeRegion, TheLongestRangeHasPoints) {
+  const SizeRegion region({{1, INT64_MAX}}, {int64_t{1} << 62});
+  EXPECT_THAT(region.Points({0}, 100, nullptr),
+              testing::Contains(SizePoint{int64_t{1} << 61}));
+}
+
 }  // namespace
 }  // namespace aitune::frontend

@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "frontend/torchscript/copy_modules.h"
+
 namespace aitune::frontend {
 namespace {
 
@@ -193,7 +195,7 @@ torch::jit::Module WithCastsOfContexts(const torch::jit::Module& module) {
       module.get_method("forward").graph()->copy();
   torch::jit::Inline(*inlined);
   if (!HasContexts(*inlined)) return module;
-  torch::jit::Module copy = module.clone(/*inplace=*/true);
+  torch::jit::Module copy = CloneProgram(module);
   const std::shared_ptr<torch::jit::Graph> graph =
       copy.get_method("forward").graph();
   torch::jit::Inline(*graph);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "frontend/torchscript/any_node.h"
+#include "frontend/torchscript/copy_modules.h"
 #include "frontend/torchscript/submodule_calls.h"
 #include "frontend/torchscript/written_arguments.h"
 
@@ -170,7 +171,7 @@ torch::jit::Module WithMarkedCarriedWrites(const torch::jit::Module& module) {
       module.get_method("forward").graph()->copy();
   inlined(*tried);
   if (!MarkCarriedWrites(tried)) return module;
-  torch::jit::Module marked = module.clone(/*inplace=*/true);
+  torch::jit::Module marked = CloneProgram(module);
   const std::shared_ptr<Graph> graph = marked.get_method("forward").graph();
   inlined(*graph);
   MarkCarriedWrites(graph);

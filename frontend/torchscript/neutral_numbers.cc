@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "frontend/torchscript/copy_modules.h"
 #include "frontend/torchscript/submodule_calls.h"
 
 namespace aitune::frontend {
@@ -91,7 +92,7 @@ torch::jit::Module WithHiddenNeutralNumbers(const torch::jit::Module& module) {
   const auto inlined = module.get_method("forward").graph()->copy();
   torch::jit::Inline(*inlined);
   if (FindNodes(inlined, IsNeutral).empty()) return module;
-  torch::jit::Module copy = module.clone(/*inplace=*/true);
+  torch::jit::Module copy = CloneProgram(module);
   const std::shared_ptr<Graph> graph = copy.get_method("forward").graph();
   InlineSubmodules(*graph);
   torch::jit::Inline(*graph);

@@ -12,6 +12,7 @@
 #include "frontend/torchscript/autocast_contexts.h"
 #include "frontend/torchscript/call_stacks.h"
 #include "frontend/torchscript/carried_writes.h"
+#include "frontend/torchscript/copy_modules.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/model_state.h"
 #include "frontend/values/torch_util.h"
@@ -51,7 +52,7 @@ absl::StatusOr<std::unique_ptr<OptimizedProgram>> OptimizedProgram::Make(
       // Another program on the same tensors: optimisation changes it in
       // place, also where it fails.
       impl->module = WithMarkedCarriedWrites(
-          WithCastsOfContexts(model.impl().module().clone(/*inplace=*/true)));
+          WithCastsOfContexts(CloneProgram(model.impl().module())));
       if (freeze) {
         impl->module = torch::jit::freeze(impl->module, /*preserved_attrs=*/{},
                                           fold_numbers);

@@ -13,6 +13,7 @@
 #include "frontend/torchscript/autocast_contexts.h"
 #include "frontend/torchscript/call_stacks.h"
 #include "frontend/torchscript/carried_writes.h"
+#include "frontend/torchscript/copy_modules.h"
 #include "frontend/torchscript/equal_tensors.h"
 #include "frontend/torchscript/hoist_attributes.h"
 #include "frontend/torchscript/inline_forks.h"
@@ -26,8 +27,8 @@
 namespace aitune::frontend {
 namespace {
 
-// Freezing leaves the frozen program in the compilation unit of the module that
-// was frozen, for as long as that lives.
+// A frozen module keeps its program, which is no longer needed once it is
+// copied.
 void Forget(torch::jit::Graph& program) {
   while (!program.outputs().empty()) {
     program.eraseOutput(program.outputs().size() - 1);
@@ -88,7 +89,7 @@ absl::StatusOr<torch::jit::Module> ChangeSubmodules(
   std::string what = "preparing the graph";
   const absl::Status status =
       CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
-        module = original.clone();
+        module = CopyModulesWithUnit(original).clone();
         std::map<std::string, torch::jit::GraphFunction*> substitutes;
         for (const auto& named : module->named_modules()) {
           const auto found = changes.substitutes.find(named.name);
@@ -140,6 +141,7 @@ absl::StatusOr<PreparedGraph> PrepareGraph(const torch::jit::Module& original,
       }));
   PreparedGraph prepared;
   prepared.module = module;
+  const torch::jit::Module whole = module;  // has the functions of copies
   bool was_frozen_here = false;
   // A module without the attribute `training` was frozen before.
   if (module.hasattr("training")) {
@@ -147,7 +149,7 @@ absl::StatusOr<PreparedGraph> PrepareGraph(const torch::jit::Module& original,
     const absl::Status frozen =
         CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
           attributes = NamesOfEqualTensors(module);
-          module = WithHiddenNeutralNumbers(module);
+          module = WithHiddenNeutralNumbers(CopyModulesWithUnit(whole));
           // Numbers are not folded into weights: that is a copy of each weight
           // for the sake of an epilogue, rounded once more.
           prepared.module = torch::jit::freeze(module, attributes,

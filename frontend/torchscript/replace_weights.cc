@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "frontend/torchscript/copy_modules.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/values/pytree.h"
 #include "frontend/values/torch_util.h"
@@ -20,9 +21,6 @@
 
 namespace aitune::frontend {
 namespace {
-
-using ObjectMap = std::map<const c10::ivalue::Object*,
-                           c10::intrusive_ptr<c10::ivalue::Object>>;
 
 // A tensor that is an attribute of the module or of one of its submodules.
 struct Attribute {
@@ -43,22 +41,6 @@ struct Holders {
   std::vector<Attribute> attributes;
   std::vector<Container> containers;
 };
-
-// The module with objects of its own, which hold the same tensors. `copies` are
-// the submodules that were copied before: one of two names stays one.
-c10::intrusive_ptr<c10::ivalue::Object> CopyObjects(
-    const c10::intrusive_ptr<c10::ivalue::Object>& object, ObjectMap& copies) {
-  c10::intrusive_ptr<c10::ivalue::Object>& copy = copies[object.get()];
-  if (copy != nullptr) return copy;
-  const auto made = object->copy();
-  copy = made;
-  const c10::ClassTypePtr type = object->type();
-  for (size_t i = 0; i < type->numAttributes(); ++i) {
-    if (type->getAttribute(i)->is_module())
-      made->setSlot(i, CopyObjects(object->getSlot(i).toObject(), copies));
-  }
-  return made;
-}
 
 void FindTensors(const c10::intrusive_ptr<c10::ivalue::Object>& object,
                  const std::string& prefix, Holders& found) {
@@ -207,8 +189,7 @@ absl::StatusOr<Model> Model::WithWeights(
   std::optional<torch::jit::Module> module;
   AITUNE_RETURN_IF_ERROR(CatchExceptions(
       absl::StatusCode::kUnimplemented, "replacing weights", [&] {
-        ObjectMap copies;
-        const auto object = CopyObjects(impl_->bare_module._ivalue(), copies);
+        const auto object = CopyObjects(impl_->bare_module);
         Holders holders;
         FindTensors(object, "", holders);
         AITUNE_RETURN_IF_ERROR(Replace(holders, weights));

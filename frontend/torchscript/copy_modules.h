@@ -1,0 +1,30 @@
+// Copies of a program's modules that share their tensors. Internal: includes
+// LibTorch.
+//
+// LibTorch registers the types and functions of what it clones or freezes in
+// the compilation unit of the module, where they stay as long as that lives:
+// each trace of a model would make it larger. A copy of the modules with a unit
+// of its own takes them along when it goes.
+#ifndef AITUNE_FRONTEND_TORCHSCRIPT_COPY_MODULES_H_
+#define AITUNE_FRONTEND_TORCHSCRIPT_COPY_MODULES_H_
+
+#include <torch/csrc/jit/api/module.h>
+
+namespace aitune::frontend {
+
+// The object of a module that is as `module`, with objects of its own for
+// itself and its submodules, which hold the same tensors, lists and dicts. A
+// submodule of two names stays one. Thread-safe, while nobody sets attributes.
+torch::jit::ObjectPtr CopyObjects(const torch::jit::Module& module);
+
+// Such a module with a compilation unit of its own, for what LibTorch makes of
+// the result. The functions are `module`'s, whose unit must outlive the result.
+torch::jit::Module CopyModulesWithUnit(const torch::jit::Module& module);
+
+// The same with types and functions of its own, too, which may be changed. May
+// throw LibTorch's exceptions.
+torch::jit::Module CloneProgram(const torch::jit::Module& module);
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_TORCHSCRIPT_COPY_MODULES_H_

@@ -1,0 +1,68 @@
+#include "frontend/torchscript/copy_modules.h"
+
+#include <ATen/Functions.h>
+#include <torch/script.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "frontend/torchscript/model_internal.h"
+#include "frontend/torchscript/optimized_program.h"
+#include "frontend/torchscript/prepare.h"
+#include "gtest/gtest.h"
+
+namespace aitune::frontend {
+namespace {
+
+torch::jit::Module Nested() {
+  torch::jit::Module inner("Inner"), outer("Outer");
+  inner.register_buffer("weight", at::ones({3}));
+  inner.define("def forward(self, x):\n  return x * self.weight\n");
+  outer.register_module("first", inner);
+  outer.register_module("again", inner);
+  outer.define(
+      "def forward(self, x):\n  return self.first.forward(x) + "
+      "self.again.forward(x) * 1\n");
+  outer.eval();
+  return outer;
+}
+
+TEST(CopyModules, SharesTensorsAndKeepsOneSubmoduleOfTwoNames) {
+  const torch::jit::Module module = Nested();
+  for (const torch::jit::Module& copy :
+       {torch::jit::Module(CopyObjects(module)), CopyModulesWithUnit(module)}) {
+    EXPECT_NE(copy._ivalue(), module._ivalue());
+    const torch::jit::Module first = copy.attr("first").toModule();
+    EXPECT_NE(first._ivalue(), module.attr("first").toModule()._ivalue());
+    EXPECT_EQ(first._ivalue(), copy.attr("again").toModule()._ivalue());
+    EXPECT_TRUE(first.attr("weight").toTensor().is_same(
+        module.attr("first").toModule().attr("weight").toTensor()));
+    torch::jit::Module called = copy;
+    EXPECT_TRUE(
+        called.forward({at::ones({3})}).toTensor().equal(at::full({3}, 2.f)));
+  }
+}
+
+// A model is traced anew for each version, and each time its weights are
+// replaced.
+TEST(CopyModules, KeepTheUnitOfAModelFromGrowing) {
+  const std::string file = testing::TempDir() + "/nested.pt";
+  Nested().save(file);
+  const auto model = Model::Load(file);
+  ASSERT_TRUE(model.ok()) << model.status();
+  const torch::jit::Module& module = model->impl().module();
+  const auto count = [&] {
+    return module._ivalue()->compilation_unit()->get_functions().size();
+  };
+  const size_t before = count();
+  std::vector<std::string> notes;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(PrepareGraph(module, {}, /*for_gpu=*/false, notes).ok());
+    ASSERT_TRUE(OptimizedProgram::Make(*model, {}).ok());
+  }
+  EXPECT_EQ(count(), before);
+}
+
+}  // namespace
+}  // namespace aitune::frontend

@@ -8,6 +8,7 @@
 
 #include "frontend/torchscript/gpu_state.h"
 #include "frontend/torchscript/model_bytes.h"
+#include "frontend/torchscript/model_internal.h"
 #include "frontend/values/pytree.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
@@ -44,6 +45,7 @@ absl::StatusOr<const Model*> VersionState::Watched() {
   if (!device_.is_gpu()) return &model_;
   if (!on_gpu_) {
     // Through bytes: LibTorch's own copies share the code, which names devices.
+    restores_ = CountRestores(*model_.impl().bare_module._ivalue());
     AITUNE_ASSIGN_OR_RETURN(const std::string bytes, ModelBytes(model_));
     LoadOptions options;
     options.device = device_;
@@ -54,9 +56,19 @@ absl::StatusOr<const Model*> VersionState::Watched() {
   return &*on_gpu_;
 }
 
+absl::Status VersionState::FollowRestores() {
+  if (!on_gpu_ || on_gpu_shared_) return absl::OkStatus();
+  const int64_t restores = CountRestores(*model_.impl().bare_module._ivalue());
+  if (restores == restores_) return absl::OkStatus();
+  AITUNE_RETURN_IF_ERROR(Pass(model_, *on_gpu_, device_));
+  restores_ = restores;
+  return absl::OkStatus();
+}
+
 absl::StatusOr<bool> VersionState::HasChanged() {
   // Only what LibTorch runs changes it; versions that share it see that.
   if (!changed_ || on_gpu_shared_) return false;
+  AITUNE_RETURN_IF_ERROR(FollowRestores());
   AITUNE_RETURN_IF_ERROR(
       CatchExceptions(absl::StatusCode::kInternal, "reading the state", [&] {
         changed_ = state_->HasChanged();
@@ -74,6 +86,7 @@ absl::StatusOr<bool> VersionState::LibTorchRuns(const CompiledModel& version) {
 
 absl::StatusOr<c10::IValue> VersionState::Run(const ValueList& arguments) {
   AITUNE_ASSIGN_OR_RETURN(const Model* const model, Watched());
+  AITUNE_RETURN_IF_ERROR(FollowRestores());
   // A call that raises may have changed it before.
   changed_ = true;
   std::shared_ptr<GpuState> shared;

@@ -51,6 +51,9 @@ class VersionState {
       : model_(model), device_(device) {}
   // The model that LibTorch runs, whose state is watched from now on.
   absl::StatusOr<const Model*> Watched();
+  // Gives the model on the GPU, if there is one and it does not share the
+  // state, that of the model again where it was restored there since.
+  absl::Status FollowRestores();
 
   const Model& model_;
   const Device device_;
@@ -58,7 +61,8 @@ class VersionState {
   // Whether versions on a GPU share the state (GpuState): it is then passed on
   // to the model that LibTorch runs, and back, at each such call.
   bool on_gpu_shared_ = false;
-  std::optional<Model> on_gpu_;        // made when it is first run
+  std::optional<Model> on_gpu_;  // made when it is first run
+  int64_t restores_ = 0;  // CountRestores of model_, as on_gpu_ has its state
   std::unique_ptr<ModelState> state_;  // of the versions; of Watched()
   bool changed_ = false;  // as last seen, or whether it may have since
 };

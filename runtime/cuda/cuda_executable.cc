@@ -366,7 +366,12 @@ absl::StatusOr<std::vector<StepProfile>> CudaExecutable::Profile(
                             end.MillisecondsSince(start));
     return milliseconds * 1e3 / repeats;
   };
-  absl::Status status;
+  // What the run above has found wrong. A step that runs again may read what it
+  // has written over its own operand, and what it finds then means nothing.
+  absl::Status status = impl.device.driver().Check(
+      impl.device.driver().cuStreamSynchronize(stream),
+      "waiting for a call that is profiled");
+  if (status.ok()) status = instance->TakeFailedCheck(*context);
   for (int step = 0; step < instance->step_count() && status.ok(); ++step) {
     const absl::StatusOr<double> microseconds =
         instance->runs(step) ? measure(step) : absl::StatusOr<double>(0);
@@ -374,6 +379,7 @@ absl::StatusOr<std::vector<StepProfile>> CudaExecutable::Profile(
     if (!status.ok()) break;
     profiles.push_back({impl.plan->steps()[step].proto->name(), *microseconds});
   }
+  if (status.ok()) instance->TakeFailedCheck(*context).IgnoreError();
   instance->Return(std::move(context), stream);
   if (!status.ok()) return status;
   return profiles;

@@ -37,9 +37,11 @@ class Contest {
 
   // Times those of `entrants` that are in the race against each other, at each
   // of `batches`, and appends to their timings. An entrant that fails is
-  // dropped and gets no timing for that batch. Returns an error only when a
-  // sample cannot be made, the model's state cannot be saved or restored, or
-  // eager fails.
+  // dropped and gets no timing for that batch. A batch that the model refuses,
+  // as eager says with kInvalidArgument, is not timed; eager's notes tell why.
+  // Returns an error only when a sample cannot be made, the model's state
+  // cannot be saved or restored, eager fails otherwise, or the model refuses
+  // all.
   absl::Status Time(const std::vector<int>& entrants,
                     const std::vector<int64_t>& batches);
 
@@ -73,6 +75,8 @@ class Contest {
   // Runs `body`, then restores the model's state.
   absl::Status OnSavedState(const std::function<absl::Status()>& body) const;
   absl::Status CheckSample(Backend& backend, size_t sample);
+  // What eager says of a call, if it is in the race.
+  absl::Status RunEager(const std::vector<RegionValue>& inputs) const;
 
   TuneRequest request_;
   std::vector<Entrant> entrants_;

@@ -267,6 +267,33 @@ TEST_F(StrategyTest, MaxThroughputSweepsTheBatchSizes) {
   EXPECT_EQ(Reason("Small"), "another is faster, or as fast and before it");
 }
 
+// An assertion of the model on its sizes, for example.
+TEST_F(StrategyTest, BatchesThatTheModelRefusesAreNotTimed) {
+  constexpr int64_t kMost = 2;
+  const auto refuses = [&](const std::string& name) {
+    auto behavior = std::make_shared<FakeBehavior>();
+    behavior->infer = [&](absl::Span<const RegionValue> inputs)
+        -> absl::StatusOr<std::vector<OwnedValue>> {
+      clock_ += 1;
+      if (std::get<TensorView>(inputs[0]).sizes[0] > kMost)
+        return absl::InvalidArgumentError("too many");
+      return FakeModel().Infer(inputs);
+    };
+    behaviors_[name] = behavior;
+    return MakeFakeBackend(name, behavior);
+  };
+  request_.build.samples.resize(1);
+  request_.eager = refuses("TorchEagerBackend");
+  request_.backends.push_back(refuses("Backend"));
+  EXPECT_EQ(Tune(*MaxThroughput()), "TorchEagerBackend");
+  std::vector<int64_t> batches;
+  for (const TimedBatch& timing : result_.backends[0].timings)
+    batches.push_back(timing.batch);
+  EXPECT_THAT(batches, ElementsAre(1, 2));
+  EXPECT_THAT(result_.backends[0].notes,
+              ElementsAre(HasSubstr("not timed at batch 4: too many")));
+}
+
 TEST_F(StrategyTest, MinLatencyIsForBatchOne) {
   Add("Small", [](int64_t batch) { return 2.0 * batch; });
   Add("Large", [](int64_t batch) { return 4.0 + 0.1 * batch; });

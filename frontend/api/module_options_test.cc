@@ -96,6 +96,23 @@ TEST_F(ModuleTest, ARangeOfBatchesMayBeginWithNone) {
   EXPECT_EQ(module->Usage().versions, 1);
 }
 
+// A sample shows sizes that the model takes.
+TEST_F(ModuleTest, ARangeMayEndWhereTheModelRaises) {
+  model_ = std::make_shared<const Model>(
+      ModelOf("def forward(self, x: Tensor):\n"
+              "    assert x.size(0) < 100\n    return x * 2\n"));
+  auto module = Module::Wrap(model_, {"net", folder_ / "cache"});
+  ASSERT_TRUE(module->Record(ValueList({at::randn({3, 3})}), 3).ok());
+  TuneOptions options = Quick("TorchInductorBackend");
+  options.inputs = InputsOf("float32[1..130,3]");
+  const absl::Status tuned = module->Tune(*aitune::OneBackend(), options);
+  ASSERT_TRUE(tuned.ok()) << tuned;
+  for (const int64_t rows : {1, 3, 99})
+    EXPECT_TRUE(module->Run(ValueList({at::randn({rows, 3})})).ok()) << rows;
+  EXPECT_EQ(module->Usage().versions, 1);
+  EXPECT_FALSE(module->Run(ValueList({at::randn({100, 3})})).ok());
+}
+
 TEST_F(ModuleTest, WithInputsItIsCheckedAsTheCommandLineDoes) {
   auto module = Wrap();
   for (const int64_t batch : {1, 4})

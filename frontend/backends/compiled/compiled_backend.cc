@@ -97,7 +97,10 @@ absl::Status CompiledBackend::Prepare(BuildContext* context) {
     history_.clear();
     kept_.clear();
     notes_.Clear();
-    AITUNE_RETURN_IF_ERROR(CompileForTypicalCall());
+    const absl::Status typical = CompileForTypicalCall();
+    // The model may refuse the largest sizes, and take those of samples.
+    if (!absl::IsInvalidArgument(typical) || context->samples().empty())
+      AITUNE_RETURN_IF_ERROR(typical);
     for (const Sample& sample : context->samples()) {
       AITUNE_RETURN_IF_ERROR(Find(Values(sample), OnMiss::kCompile).status());
     }

@@ -2,10 +2,10 @@
 // element, once for all versions. The model in the checkpoint lacks the weights
 // themselves. Once it is loaded it has what the codes stand for in their place,
 // which is made when something first reads it (coded_weights.h): LibTorch
-// computes with that, and versions that are compiled later quantise it, to the
-// same codes and, but for rounding, the same scales. Calls of the versions in
-// the checkpoint do not read it. Those that LibTorch runs in part are traced
-// when they are loaded, with weights that go again.
+// computes with that. Versions that are compiled later find it to be what the
+// codes stand for, and take these. Calls of the versions in the checkpoint do
+// not read it. Those that LibTorch runs in part are traced when they are
+// loaded, with weights that go again.
 //
 // The codes stay beside the loaded model, to make the weights of and to be
 // saved again. A version whose kernels read them as they are refers to them;

@@ -111,6 +111,15 @@ TEST_F(ModuleTest, ARangeMayEndWhereTheModelRaises) {
     EXPECT_TRUE(module->Run(ValueList({at::randn({rows, 3})})).ok()) << rows;
   EXPECT_EQ(module->Usage().versions, 1);
   EXPECT_FALSE(module->Run(ValueList({at::randn({100, 3})})).ok());
+  // Other samples say nothing of the range.
+  for (const char* other : {"float32[100..130,3]", "float64[1..130,3]"}) {
+    auto unfit = Module::Wrap(model_, {"net", folder_ / "cache"});
+    ASSERT_TRUE(unfit->Record(ValueList({at::randn({3, 3})}), 3).ok());
+    options.inputs = InputsOf(other);
+    EXPECT_EQ(unfit->Tune(*aitune::OneBackend(), options).code(),
+              absl::StatusCode::kInvalidArgument)
+        << other;
+  }
 }
 
 TEST_F(ModuleTest, WithInputsItIsCheckedAsTheCommandLineDoes) {

@@ -94,42 +94,27 @@ absl::Status TorchScriptSource::UseState(
 }
 
 absl::StatusOr<std::function<absl::Status()>> TorchScriptSource::SaveState() {
-  struct Saved {
-    std::vector<std::shared_ptr<const Model>> models;
-    std::vector<std::unique_ptr<ModelState>> states;
-  };
-  auto saved = std::make_shared<Saved>();
-  saved->models.push_back(model_);
+  std::vector<std::shared_ptr<const Model>> models = {model_};
   const auto held = HoldState();
   AITUNE_RETURN_IF_ERROR(StateNumber().status());
   {
     std::lock_guard<std::mutex> lock(copies_mutex_);
     for (const auto& [gpu, copy] : copies_) {
       if (std::shared_ptr<const Model> made = copy.lock())
-        saved->models.push_back(std::move(made));
+        models.push_back(std::move(made));
     }
   }
-  bool any = false;
-  AITUNE_RETURN_IF_ERROR(
-      CatchExceptions(absl::StatusCode::kInternal, "saving the state", [&] {
-        for (const std::shared_ptr<const Model>& model : saved->models) {
-          saved->states.push_back(std::make_unique<ModelState>(*model));
-          saved->states.back()->Save();
-          any = any || saved->states.back()->exists();
-        }
-        return absl::OkStatus();
-      }));
-  if (!any) return std::function<absl::Status()>();
-  return std::function<absl::Status()>([this, saved] {
-    const auto held = HoldState();
-    AITUNE_RETURN_IF_ERROR(BringStateHome());
-    return CatchExceptions(absl::StatusCode::kInternal,
-                           "putting back the state", [&] {
-                             for (const auto& state : saved->states)
-                               state->Restore();
-                             return absl::OkStatus();
-                           });
-  });
+  std::vector<const Model*> with_states;
+  for (const auto& model : models) with_states.push_back(model.get());
+  AITUNE_ASSIGN_OR_RETURN(std::function<absl::Status()> restore,
+                          SaveStates(with_states));
+  if (restore == nullptr) return restore;
+  return std::function<absl::Status()>(
+      [this, models = std::move(models), restore = std::move(restore)] {
+        const auto held = HoldState();
+        AITUNE_RETURN_IF_ERROR(BringStateHome());
+        return restore();
+      });
 }
 
 }  // namespace aitune::frontend

@@ -10,7 +10,6 @@
 #include "frontend/torchscript/model_state.h"
 #include "frontend/torchscript/optimized_program.h"
 #include "frontend/values/gpu.h"
-#include "frontend/values/torch_util.h"
 #include "frontend/values/value_list.h"
 #include "runtime/status/status_macros.h"
 #include "runtime/strategy/interleaved_timing.h"
@@ -60,29 +59,9 @@ absl::StatusOr<std::function<absl::Status()>> OptimizedRun(
 
 absl::StatusOr<std::function<absl::Status()>> SaveState(
     const Subject& subject) {
-  using frontend::ModelState;
-  auto states = std::make_shared<std::vector<std::unique_ptr<ModelState>>>();
-  for (const frontend::Model* model : {&subject.model, &subject.peer()}) {
-    auto state = std::make_unique<ModelState>(*model);
-    if (!state->exists() || (model == &subject.model && !states->empty()))
-      continue;
-    absl::Status saved = frontend::CatchExceptions(absl::StatusCode::kInternal,
-                                                   "saving the state", [&] {
-                                                     state->Save();
-                                                     return absl::OkStatus();
-                                                   });
-    if (!saved.ok()) return saved;
-    states->push_back(std::move(state));
-  }
-  if (states->empty()) return std::function<absl::Status()>();
-  return std::function<absl::Status()>([states] {
-    return frontend::CatchExceptions(absl::StatusCode::kInternal,
-                                     "putting back the state", [&] {
-                                       for (const auto& state : *states)
-                                         state->Restore();
-                                       return absl::OkStatus();
-                                     });
-  });
+  std::vector<const frontend::Model*> models = {&subject.model};
+  if (&subject.peer() != &subject.model) models.push_back(&subject.peer());
+  return frontend::SaveStates(models);
 }
 
 absl::StatusOr<std::vector<TimingRow>> TimeSubject(

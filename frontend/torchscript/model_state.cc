@@ -231,4 +231,28 @@ void ModelState::CopyTo(const Model& copy,
   AddRestore(*there._ivalue());
 }
 
+absl::StatusOr<std::function<absl::Status()>> SaveStates(
+    absl::Span<const Model* const> models) {
+  auto states = std::make_shared<std::vector<std::unique_ptr<ModelState>>>();
+  const absl::Status saved =
+      CatchExceptions(absl::StatusCode::kInternal, "saving the state", [&] {
+        for (const Model* model : models) {
+          auto state = std::make_unique<ModelState>(*model);
+          if (!state->exists()) continue;
+          state->Save();
+          states->push_back(std::move(state));
+        }
+        return absl::OkStatus();
+      });
+  if (!saved.ok()) return saved;
+  if (states->empty()) return std::function<absl::Status()>();
+  return std::function<absl::Status()>([states] {
+    return CatchExceptions(absl::StatusCode::kInternal,
+                           "putting back the state", [&] {
+                             for (const auto& state : *states) state->Restore();
+                             return absl::OkStatus();
+                           });
+  });
+}
+
 }  // namespace aitune::frontend

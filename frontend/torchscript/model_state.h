@@ -7,10 +7,14 @@
 #define AITUNE_FRONTEND_TORCHSCRIPT_MODEL_STATE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "frontend/torchscript/model.h"
 #include "runtime/device/device.h"
 
@@ -75,6 +79,12 @@ class ModelState {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+// Saves the states of models, which must outlive the result: that restores
+// them, any number of times, with LibTorch's errors as kInternal. Null if none
+// of the models has a state. kInternal with LibTorch's text.
+absl::StatusOr<std::function<absl::Status()>> SaveStates(
+    absl::Span<const Model* const> models);
 
 // Saves on construction and restores on destruction.
 class ScopedModelState {

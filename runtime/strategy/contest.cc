@@ -167,13 +167,6 @@ absl::Status Contest::Time(const std::vector<int>& entrants,
     AITUNE_RETURN_IF_ERROR(CheckCallLimit());
     AITUNE_ASSIGN_OR_RETURN(const Sample sample, MakeBatch(batch));
     const std::vector<RegionValue> inputs = Values(sample);
-    const absl::Status in_eager = RunEager(inputs);
-    if (absl::IsInvalidArgument(in_eager)) {
-      raised = WithPrefix(absl::StrCat("at batch ", batch, ": "), in_eager);
-      entrants_[0].report.notes.push_back(
-          absl::StrCat("the model raises and is not timed ", raised.message()));
-      continue;
-    }
     std::vector<int> racing;
     std::vector<std::function<absl::Status()>> runs;
     for (int number : entrants) {
@@ -188,6 +181,14 @@ absl::Status Contest::Time(const std::vector<int>& entrants,
     AITUNE_ASSIGN_OR_RETURN(timing.before_call, SaveState());
     const auto summaries = TimeInterleaved(runs, timing);
     if (timing.before_call) AITUNE_RETURN_IF_ERROR(timing.before_call());
+    if (!racing.empty() && racing[0] == 0 &&
+        absl::IsInvalidArgument(summaries[0].status())) {
+      raised = WithPrefix(absl::StrCat("at batch ", batch, ": "),
+                          summaries[0].status());
+      entrants_[0].report.notes.push_back(
+          absl::StrCat("the model raises and is not timed ", raised.message()));
+      continue;
+    }
     for (size_t i = 0; i < racing.size(); ++i) {
       if (summaries[i].ok()) {
         entrants_[racing[i]].report.timings.push_back({batch, *summaries[i]});
@@ -201,12 +202,6 @@ absl::Status Contest::Time(const std::vector<int>& entrants,
     any_is_timed = true;
   }
   return any_is_timed ? absl::OkStatus() : raised;
-}
-
-absl::Status Contest::RunEager(const std::vector<RegionValue>& inputs) const {
-  if (!InRace(0)) return absl::OkStatus();
-  return OnSavedState(
-      [&] { return entrants_[0].backend->Infer(inputs).status(); });
 }
 
 void Contest::Drop(int number, std::string reason) {

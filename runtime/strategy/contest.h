@@ -75,8 +75,6 @@ class Contest {
   // Runs `body`, then restores the model's state.
   absl::Status OnSavedState(const std::function<absl::Status()>& body) const;
   absl::Status CheckSample(Backend& backend, size_t sample);
-  // What eager says of a call, if it is in the race.
-  absl::Status RunEager(const std::vector<RegionValue>& inputs) const;
 
   TuneRequest request_;
   std::vector<Entrant> entrants_;

@@ -45,25 +45,20 @@ class Files : public testing::Environment {
     SaveTinyModel();
     SaveWholeModel();
 
-    torch::jit::Module raising("__torch__.Raising");
-    raising.define(
-        "def forward(self, x: Tensor):\n"
-        "    assert x.size(0) == 0, \"no rows wanted\"\n"
-        "    return x\n");
-    raising.save(Path("raising.pt"));
+    SaveProgram("raising.pt",
+                "def forward(self, x: Tensor):\n"
+                "    assert x.size(0) == 0, \"no rows wanted\"\n"
+                "    return x\n");
 
-    torch::jit::Module raises("__torch__.Raises");
-    raises.define(
-        "def forward(self, x: Tensor):\n"
-        "    assert bool(torch.isnan(x).sum() < 0), 'never right'\n"
-        "    return x * 2\n");
-    raises.save(Path("raises.pt"));
+    SaveProgram("raises.pt",
+                "def forward(self, x: Tensor):\n"
+                "    assert bool(torch.isnan(x).sum() < 0), 'never right'\n"
+                "    return x * 2\n");
 
-    torch::jit::Module rounded("__torch__.Rounded");
-    rounded.define(
+    SaveProgram(
+        "rounded.pt",
         "def forward(self, x: Tensor):\n"
         "    return torch.tanh(torch.gelu(x)) * torch.exp(torch.sin(x))\n");
-    rounded.save(Path("rounded.pt"));
 
     std::ofstream(Path("text.pt")) << "this is no model\n";
     const std::string bytes = ReadFile(Path("tiny.pt"));

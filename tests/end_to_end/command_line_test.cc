@@ -33,15 +33,10 @@ class Files : public testing::Environment {
     SaveTinyModel();
     SaveWholeModel();
 
-    torch::jit::Module narrow("__torch__.Narrow");
-    narrow.define(
-        "def forward(self, x: Tensor):\n"
-        "    return x * x.new_ones([4])[torch.arange(x.size(0))]\n");
-    narrow.save(Path("narrow.pt"));
-    const std::vector<char> rows = torch::jit::pickle_save(
-        c10::ivalue::Tuple::create({torch::full({3}, 2.0f)}));
-    std::ofstream(Path("three.pt"), std::ios::binary)
-        .write(rows.data(), rows.size());
+    SaveProgram("narrow.pt",
+                "def forward(self, x: Tensor):\n"
+                "    return x * x.new_ones([4])[torch.arange(x.size(0))]\n");
+    SaveSamples("three.pt", {torch::full({3}, 2.0f)});
 
     // A cache of four rows, which a fifth call overflows.
     torch::jit::Module cache("__torch__.Cache");
@@ -54,44 +49,29 @@ class Files : public testing::Environment {
         "    return self.rows * 2\n");
     cache.save(Path("cache.pt"));
 
-    torch::jit::Module fills("__torch__.Fills");
-    fills.define(
-        "def forward(self, x: Tensor, seen: List[Tensor]):\n"
-        "    seen.append(x)\n"
-        "    return x * len(seen)\n");
-    fills.save(Path("fills.pt"));
-    const std::vector<char> list =
-        torch::jit::pickle_save(c10::ivalue::Tuple::create(
-            {torch::ones({3}), c10::List<torch::Tensor>()}));
-    std::ofstream(Path("list.pt"), std::ios::binary)
-        .write(list.data(), list.size());
+    SaveProgram("fills.pt",
+                "def forward(self, x: Tensor, seen: List[Tensor]):\n"
+                "    seen.append(x)\n"
+                "    return x * len(seen)\n");
+    SaveSamples("list.pt", {torch::ones({3}), c10::List<torch::Tensor>()});
 
-    torch::jit::Module copies("__torch__.Copies");
-    copies.define(
-        "def forward(self, x: Tensor):\n"
-        "    a = x.contiguous()\n"
-        "    a.add_(1.0)\n"
-        "    return a, x\n");
-    copies.save(Path("copies.pt"));
-    const std::vector<char> every_second_row = torch::jit::pickle_save(
-        c10::ivalue::Tuple::create({torch::ones({6, 4}).slice(0, 0, 6, 2)}));
-    std::ofstream(Path("rows.pt"), std::ios::binary)
-        .write(every_second_row.data(), every_second_row.size());
+    SaveProgram("copies.pt",
+                "def forward(self, x: Tensor):\n"
+                "    a = x.contiguous()\n"
+                "    a.add_(1.0)\n"
+                "    return a, x\n");
+    SaveSamples("rows.pt", {torch::ones({6, 4}).slice(0, 0, 6, 2)});
 
-    torch::jit::Module random("__torch__.Random");
-    random.define(
+    SaveProgram(
+        "random.pt",
         "def forward(self, x: Tensor):\n    return x + torch.rand_like(x)\n");
-    random.save(Path("random.pt"));
 
     std::ofstream(Path("method.py"))
         << "def forward(self, x: Tensor):\n    return torch.sigmoid(x)\n";
     std::ofstream(Path("function.py"))
         << "def tanh(x: Tensor):\n    return torch.cos(x)\n";
 
-    const std::vector<char> nan = torch::jit::pickle_save(
-        c10::ivalue::Tuple::create({torch::full({3, 8}, std::nanf(""))}));
-    std::ofstream(Path("nan.pt"), std::ios::binary)
-        .write(nan.data(), nan.size());
+    SaveSamples("nan.pt", {torch::full({3, 8}, std::nanf(""))});
   }
 };
 

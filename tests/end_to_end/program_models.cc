@@ -3,11 +3,24 @@
 #include <torch/script.h>
 
 #include <fstream>
-#include <vector>
+#include <utility>
 
 #include "tests/end_to_end/program.h"
 
 namespace aitune {
+
+void SaveProgram(const std::string& file, const std::string& forward) {
+  torch::jit::Module model("__torch__.Program");
+  model.define(forward);
+  model.save(Path(file));
+}
+
+void SaveSamples(const std::string& file, std::vector<c10::IValue> samples) {
+  const std::vector<char> bytes =
+      torch::jit::pickle_save(c10::ivalue::Tuple::create(std::move(samples)));
+  std::ofstream(Path(file), std::ios::binary)
+      .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
 
 void SaveTinyModel() {
   torch::jit::Module model("__torch__.Tiny");
@@ -16,10 +29,7 @@ void SaveTinyModel() {
       "def forward(self, x: Tensor):\n"
       "    return torch.relu(torch.linear(x, self.weight)), x.sum()\n");
   model.save(Path("tiny.pt"));
-  const std::vector<char> samples = torch::jit::pickle_save(
-      c10::ivalue::Tuple::create({torch::ones({3, 8})}));
-  std::ofstream(Path("samples.pt"), std::ios::binary)
-      .write(samples.data(), samples.size());
+  SaveSamples("samples.pt", {torch::ones({3, 8})});
 }
 
 void SaveWholeModel() {

@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/end_to_end/program.h"
+#include "tests/end_to_end/program_models.h"
 
 namespace aitune {
 namespace {
@@ -39,9 +40,8 @@ class Files : public testing::Environment {
         "    return self.part.forward(c).sum(-1), torch.sigmoid(a)\n");
     whole.save(Path("whole.pt"));
 
-    torch::jit::Module raising("__torch__.Raising");
-    raising.define("def forward(self, x: Tensor):\n    return x.view(3, 5)\n");
-    raising.save(Path("raising.pt"));
+    SaveProgram("raising.pt",
+                "def forward(self, x: Tensor):\n    return x.view(3, 5)\n");
 
     std::ofstream(Path("wrong.py"))
         << "def tanh(x: Tensor):\n    return torch.sigmoid(x)\n";

@@ -98,8 +98,8 @@ absl::Status CompiledBackend::Prepare(BuildContext* context) {
     kept_.clear();
     notes_.Clear();
     const absl::Status typical = CompileForTypicalCall();
-    // The model may refuse the largest sizes, and take those of samples.
-    if (!absl::IsInvalidArgument(typical) || context->samples().empty())
+    // The model may refuse the largest sizes, and take those of a sample.
+    if (!absl::IsInvalidArgument(typical) || !AskedForAny(context->samples()))
       AITUNE_RETURN_IF_ERROR(typical);
     for (const Sample& sample : context->samples()) {
       AITUNE_RETURN_IF_ERROR(Find(Values(sample), OnMiss::kCompile).status());

@@ -117,6 +117,8 @@ class CompiledBackend : public TorchBackend {
   // The first version of the inputs that were asked for, which is for their
   // typical call.
   absl::Status CompileForTypicalCall();
+  // Whether those inputs describe one of the samples.
+  bool AskedForAny(absl::Span<const Sample> samples) const;
   // A version for a call with `leaves`, of which `call` is the description.
   absl::StatusOr<Table::Version> Compile(
       const CompileRequest& request, absl::Span<const RegionValue> leaves,

@@ -39,6 +39,21 @@ absl::Status CompiledBackend::CompileForTypicalCall() {
   return Find(Values(call), OnMiss::kCompile).status();
 }
 
+bool CompiledBackend::AskedForAny(absl::Span<const Sample> samples) const {
+  const std::vector<InputSpec>& specs = asked()->specs;
+  return std::any_of(samples.begin(), samples.end(), [&](const Sample& sample) {
+    const absl::StatusOr<ValueList> arguments =
+        source()->Unflatten(Values(sample));
+    if (!arguments.ok() || !SymbolSizes(specs, *arguments).ok()) return false;
+    const absl::StatusOr<std::vector<InputSpec>> given = SpecsOf(*arguments);
+    return given.ok() &&
+           std::equal(specs.begin(), specs.end(), given->begin(), given->end(),
+                      [](const InputSpec& a, const InputSpec& b) {
+                        return a.kind == b.kind && a.dtype == b.dtype;
+                      });
+  });
+}
+
 absl::Status CompiledBackend::CompileAnew(
     std::vector<InputDescription> wanted) {
   const ValueList leaves = ToDevice(InputsOf(wanted), device());

@@ -20,7 +20,8 @@ constexpr int64_t kLongestAxis = int64_t{1} << 48;
 
 int64_t LargestSize(const AxisRange& range, int64_t size, int reach) {
   if (range.max != AxisRange::kUnbounded) return range.max;
-  if (reach <= 1 || size > kLongestAxis / reach) return std::max(size, range.min + 1);
+  if (reach <= 1 || size > kLongestAxis / reach)
+    return std::max(size, range.min + 1);
   int64_t largest = 1;
   while (largest < size * reach) largest *= 2;
   return largest;

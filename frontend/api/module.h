@@ -191,9 +191,10 @@ class Module {
                       int64_t batch = 1);
 
   // Makes samples of `inputs`, such as the ranges "float32[1..32,3,224,224]":
-  // one of the largest sizes and one of the smallest for which eager runs (of
-  // 1, 2, 4, ... within the ranges), with random elements by `seed`; the first
-  // dynamic axis is the batch. Without ranges, one of
+  // one of the smallest sizes for which eager runs (of 1, 2, 4, ... within the
+  // ranges) and one of the largest: the ranges' ends, or on a CPU the largest
+  // sizes that eager accepts, found by halving. Their elements are random by
+  // `seed`; the first dynamic axis is the batch. Without ranges, one of
   // TypicalArguments. Errors as TypicalArguments and Record.
   absl::Status RecordInputs(const aitune::frontend::ModelInputs& inputs,
                             uint64_t seed = 0);

@@ -57,6 +57,21 @@ TEST_F(ModuleTest, RecordsTheSmallestInputsForWhichEagerRuns) {
   EXPECT_EQ(spec->max_batch, 16);
 }
 
+// Rows beyond those of a table.
+TEST_F(ModuleTest, RecordsTheLargestInputsForWhichEagerRuns) {
+  auto module = Wrap(
+      "def forward(self, x: Tensor):\n"
+      "  return x + torch.ones([21, 8])[torch.arange(x.size(0))]\n");
+  aitune::frontend::ModelInputs inputs;
+  inputs.specs.push_back(*aitune::frontend::ParseInputSpec("float32[1..64,8]"));
+  const absl::Status recorded = module->RecordInputs(inputs, 0);
+  ASSERT_TRUE(recorded.ok()) << recorded;
+  const auto spec = module->Spec();
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->min_batch, 1);
+  EXPECT_EQ(spec->max_batch, 21);
+}
+
 TEST_F(ModuleTest, AFailedTuningLeavesNoSamples) {
   auto module =
       Wrap("def forward(self, x: Tensor):\n  return x @ torch.ones([16, 4])\n");

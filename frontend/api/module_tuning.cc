@@ -106,20 +106,38 @@ absl::Status Module::RecordInputs(const aitune::frontend::ModelInputs& inputs,
           assignment.symbols.begin(), assignment.symbols.end(),
           [](const auto& a, const auto& b) { return a.max < b.max; })
           ->max;
+  // A CPU may have no code for a GPU's dtype.
+  const auto runs = [&](const ValueList& arguments) {
+    const absl::Status ran = CheckEagerRuns(*source(), arguments);
+    return ran.ok() || aitune::frontend::IsMissingKernel(ran.message());
+  };
+  const auto record = [&](const ValueList& arguments, int64_t size) {
+    return Record(arguments, std::clamp(size, batch.min, batch.max));
+  };
   // A batch of none tells nothing of the time of others. What is made for the
   // largest sizes, such as indices, may be too large for the smallest.
-  for (int64_t size = 1; size < largest; size *= 2) {
+  int64_t accepted = 0;
+  for (int64_t size = 1; size < largest && accepted == 0; size *= 2) {
     AITUNE_ASSIGN_OR_RETURN(const ValueList arguments, make(size));
-    const absl::Status runs = CheckEagerRuns(*source(), arguments);
-    // A CPU may have no code for a GPU's dtype.
-    if (!runs.ok() && !aitune::frontend::IsMissingKernel(runs.message()))
-      continue;
-    AITUNE_RETURN_IF_ERROR(
-        Record(arguments, std::clamp(size, batch.min, batch.max)));
-    break;
+    if (!runs(arguments)) continue;
+    accepted = size;
+    AITUNE_RETURN_IF_ERROR(record(arguments, size));
   }
   AITUNE_ASSIGN_OR_RETURN(const ValueList arguments, make(largest));
-  return Record(arguments, batch.max);
+  AITUNE_ASSIGN_OR_RETURN(const aitune::Device device,
+                          aitune::Device::ParseCpuOrGpu(options_.device));
+  // A CPU would take minutes for what some models for a GPU do.
+  if (accepted == 0 || device.is_gpu() || runs(arguments))
+    return record(arguments, largest);
+  // Such as positions beyond a table: the sizes below are the model's range.
+  int64_t refused = largest;
+  while (refused - accepted > 1) {
+    const int64_t middle = accepted + (refused - accepted) / 2;
+    AITUNE_ASSIGN_OR_RETURN(const ValueList between, make(middle));
+    (runs(between) ? accepted : refused) = middle;
+  }
+  AITUNE_ASSIGN_OR_RETURN(const ValueList most, make(accepted));
+  return record(most, accepted);
 }
 
 void Module::ForgetSamples() {

@@ -1,16 +1,21 @@
 #include "frontend/cli/backend_choice.h"
 
+#include <algorithm>
+#include <optional>
+#include <vector>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::cli {
 namespace {
 
-ConfigValue ParseValue(absl::string_view text) {
+ConfigValue ParseScalar(absl::string_view text) {
   if (text == "None") return None{};
   if (absl::EqualsIgnoreCase(text, "true")) return true;
   if (absl::EqualsIgnoreCase(text, "false")) return false;
@@ -34,43 +39,122 @@ ConfigDict* DictIn(ConfigDict& config, absl::string_view name) {
   return const_cast<ConfigDict*>(config.back().second.get_if<ConfigDict>());
 }
 
+// Objects and lists within each other, of which no configuration has more.
+constexpr int kMostNested = 8;
+
+// Reads a text from its start; errors say what was wrong, without the text.
+class Parser {
+ public:
+  explicit Parser(absl::string_view text) : rest_(text) {}
+
+  // "NAME(FIELD=VALUE, ...)", or "NAME" alone.
+  absl::StatusOr<std::pair<std::string, ConfigDict>> ParseBackend() {
+    std::pair<std::string, ConfigDict> choice;
+    choice.first = std::string(TakeUntil("("));
+    if (choice.first.empty())
+      return absl::InvalidArgumentError("no kind of backend is named");
+    if (rest_.empty()) return choice;
+    AITUNE_ASSIGN_OR_RETURN(choice.second, ParseFields(ConfigDict()));
+    if (const absl::string_view more = TakeUntil(""); !more.empty())
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"", more, "\" stands behind the last )"));
+    return choice;
+  }
+
+ private:
+  // What is before one of the characters `ends`, without spaces around it.
+  absl::string_view TakeUntil(absl::string_view ends) {
+    const size_t end = std::min(rest_.find_first_of(ends), rest_.size());
+    const absl::string_view taken = rest_.substr(0, end);
+    rest_.remove_prefix(end);
+    return absl::StripAsciiWhitespace(taken);
+  }
+
+  bool Consume(absl::string_view character) {
+    rest_ = absl::StripLeadingAsciiWhitespace(rest_);
+    return absl::ConsumePrefix(&rest_, character);
+  }
+
+  // "(FIELD=VALUE, ...)", added to `fields`.
+  absl::StatusOr<ConfigDict> ParseFields(ConfigDict fields) {
+    Consume("(");
+    if (Consume(")")) return fields;
+    do {
+      const absl::string_view name = TakeUntil("=,()");
+      if (name.empty() || !Consume("="))
+        return absl::InvalidArgumentError(
+            absl::StrCat("\"", name, "\" is not NAME=VALUE"));
+      const std::vector<absl::string_view> path =
+          absl::StrSplit(name, absl::MaxSplits('.', 1));
+      AITUNE_ASSIGN_OR_RETURN(ConfigValue value, ParseValue());
+      ConfigDict* dict = path.size() == 1 ? &fields : DictIn(fields, path[0]);
+      if (dict == nullptr)
+        return absl::InvalidArgumentError(
+            absl::StrCat("\"", path[0], "\" has a value already"));
+      if (Find(*dict, std::string(path.back())) != nullptr)
+        return absl::InvalidArgumentError(
+            absl::StrCat("\"", name, "\" is given twice"));
+      dict->emplace_back(std::string(path.back()), std::move(value));
+    } while (Consume(","));
+    if (!Consume(")"))
+      return absl::InvalidArgumentError("the last ) is missing");
+    return fields;
+  }
+
+  absl::StatusOr<ConfigValue> ParseValue() {
+    if (++nested_ > kMostNested)
+      return absl::InvalidArgumentError(absl::StrCat(
+          "more than ", kMostNested, " values are within each other"));
+    AITUNE_ASSIGN_OR_RETURN(ConfigValue value, ParseAnyValue());
+    --nested_;
+    return value;
+  }
+
+  absl::StatusOr<ConfigValue> ParseAnyValue() {
+    if (Consume("[")) return ParseList();
+    for (const absl::string_view quote : {"'", "\""}) {
+      if (!Consume(quote)) continue;
+      const size_t end = rest_.find(quote);
+      if (end == absl::string_view::npos)
+        return absl::InvalidArgumentError(
+            absl::StrCat("the last ", quote, " is missing"));
+      const std::string text(rest_.substr(0, end));
+      rest_.remove_prefix(end + 1);
+      return ConfigValue(text);
+    }
+    const absl::string_view text = TakeUntil("(),[]");
+    if (text.empty() || !absl::StartsWith(rest_, "(")) return ParseScalar(text);
+    AITUNE_ASSIGN_OR_RETURN(ConfigDict object,
+                            ParseFields({{"type", std::string(text)}}));
+    return ConfigValue(std::move(object));
+  }
+
+  // The elements and the ].
+  absl::StatusOr<ConfigValue> ParseList() {
+    ConfigList list;
+    if (Consume("]")) return ConfigValue(std::move(list));
+    do {
+      AITUNE_ASSIGN_OR_RETURN(ConfigValue element, ParseValue());
+      list.push_back(std::move(element));
+    } while (Consume(","));
+    if (!Consume("]"))
+      return absl::InvalidArgumentError("the last ] is missing");
+    return ConfigValue(std::move(list));
+  }
+
+  absl::string_view rest_;
+  int nested_ = 0;
+};
+
 }  // namespace
 
 absl::StatusOr<std::pair<std::string, ConfigDict>> ParseBackendChoice(
     const std::string& text) {
-  const auto error = [&](const std::string& why) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--backend \"", text, "\": ", why,
-                     "; such as \"TorchInductorBackend(mode=max-autotune)\""));
-  };
-  absl::string_view rest(text);
-  const size_t open = rest.find('(');
-  std::pair<std::string, ConfigDict> choice;
-  choice.first = std::string(absl::StripAsciiWhitespace(rest.substr(0, open)));
-  if (choice.first.empty()) return error("no kind of backend is named");
-  if (open == absl::string_view::npos) return choice;
-  rest.remove_prefix(open + 1);
-  if (!absl::ConsumeSuffix(&rest, ")")) return error("the last ) is missing");
-  if (absl::StripAsciiWhitespace(rest).empty()) return choice;
-  for (absl::string_view part : absl::StrSplit(rest, ',')) {
-    const std::vector<absl::string_view> field =
-        absl::StrSplit(part, absl::MaxSplits('=', 1));
-    const absl::string_view name = absl::StripAsciiWhitespace(field[0]);
-    if (field.size() != 2 || name.empty())
-      return error(absl::StrCat("\"", absl::StripAsciiWhitespace(part),
-                                "\" is not NAME=VALUE"));
-    const std::vector<absl::string_view> path =
-        absl::StrSplit(name, absl::MaxSplits('.', 1));
-    ConfigDict* dict =
-        path.size() == 1 ? &choice.second : DictIn(choice.second, path[0]);
-    if (dict == nullptr)
-      return error(absl::StrCat("\"", path[0], "\" has a value already"));
-    if (Find(*dict, std::string(path.back())) != nullptr)
-      return error(absl::StrCat("\"", name, "\" is given twice"));
-    dict->emplace_back(std::string(path.back()),
-                       ParseValue(absl::StripAsciiWhitespace(field[1])));
-  }
-  return choice;
+  auto choice = Parser(text).ParseBackend();
+  if (choice.ok()) return choice;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--backend \"", text, "\": ", choice.status().message(),
+                   "; such as \"TorchInductorBackend(mode=max-autotune)\""));
 }
 
 }  // namespace aitune::cli

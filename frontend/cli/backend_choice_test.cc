@@ -1,5 +1,9 @@
 #include "frontend/cli/backend_choice.h"
 
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/backends/torchao/torchao_config.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -32,6 +36,52 @@ TEST(ParseBackendChoice, ValuesOfEveryType) {
                         {"options", ConfigDict{{"x", false}, {"y", 2}}}}));
 }
 
+TEST(ParseBackendChoice, ListsAndObjects) {
+  const auto choice = ParseBackendChoice(
+      "B(quantization_config=C(granularity=[PerRow(dim=-1), PerTensor()],"
+      "mm=D(fast=False)),skip_modules=['a, b', \"it's\"],empty=[],e=)");
+  ASSERT_TRUE(choice.ok()) << choice.status();
+  EXPECT_EQ(
+      choice->second,
+      (ConfigDict{
+          {"quantization_config",
+           ConfigDict{{"type", "C"},
+                      {"granularity",
+                       ConfigList{ConfigDict{{"type", "PerRow"}, {"dim", -1}},
+                                  ConfigDict{{"type", "PerTensor"}}}},
+                      {"mm", ConfigDict{{"type", "D"}, {"fast", false}}}}},
+          {"skip_modules", ConfigList{"a, b", "it's"}},
+          {"empty", ConfigList()},
+          {"e", ""}}));
+}
+
+// What reports print of a backend chooses it again.
+TEST(ParseBackendChoice, ReadsDescriptions) {
+  frontend::torchao::Float8DynamicActivationFloat8WeightConfig float8;
+  float8.granularity = {frontend::torchao::PerRow(),
+                        frontend::torchao::PerRow()};
+  float8.mm_config.use_fast_accum = false;
+  frontend::torchao::Float8WeightOnlyConfig weight_only;
+  weight_only.granularity = frontend::torchao::PerTensor();
+  frontend::torchao::Int8DynamicActivationInt8WeightConfig int8;
+  int8.weight_only_decode = true;
+  for (const frontend::torchao::QuantizationConfig& object :
+       {frontend::torchao::QuantizationConfig(float8), {weight_only}, {int8}}) {
+    frontend::TorchAOBackendConfig config;
+    config.quantization_config = object;
+    config.skip_modules = {"lm_head", "blocks.*.mlp"};
+    config.bound.min_cosine = 0.95;
+    const std::string text =
+        absl::StrCat("TorchAOBackend(", config.Describe(), ")");
+    const auto choice = ParseBackendChoice(text);
+    ASSERT_TRUE(choice.ok()) << choice.status();
+    const auto read = frontend::TorchAOBackendConfig::FromDict(choice->second);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->Describe(), config.Describe());
+    EXPECT_EQ(read->Key(), config.Key());
+  }
+}
+
 TEST(ParseBackendChoice, SaysWhatIsWrong) {
   for (const auto& [text, problem] :
        {std::pair("", "no kind of backend"),
@@ -40,7 +90,11 @@ TEST(ParseBackendChoice, SaysWhatIsWrong) {
         {"B(a)", "\"a\" is not NAME=VALUE"},
         {"B(a=1,,b=2)", "\"\" is not NAME=VALUE"},
         {"B(a=1, a=2)", "\"a\" is given twice"},
-        {"B(a=1, a.b=2)", "\"a\" has a value already"}}) {
+        {"B(a=1, a.b=2)", "\"a\" has a value already"},
+        {"B(a=1) c", "\"c\" stands behind the last )"},
+        {"B(a=[1, 2)", "the last ] is missing"},
+        {"B(a=')", "the last ' is missing"},
+        {"B(a=[[[[[[[[[1]]]]]]]]])", "more than 8 values"}}) {
     const auto choice = ParseBackendChoice(text);
     ASSERT_FALSE(choice.ok()) << text;
     EXPECT_THAT(std::string(choice.status().message()), HasSubstr(problem));

@@ -202,6 +202,40 @@ absl::Status ReadGranularity(const std::string& class_name,
   return absl::OkStatus();
 }
 
+// A value that is written as Describe prints it, as ToDict has it.
+ConfigValue AsInDict(const ConfigValue& value) {
+  if (const ConfigList* list = value.get_if<ConfigList>()) {
+    ConfigList elements;
+    for (const ConfigValue& element : *list)
+      elements.push_back(AsInDict(element));
+    return elements;
+  }
+  if (const std::string* text = value.get_if<std::string>()) {
+    for (const MappingType type :
+         {MappingType::kSymmetric, MappingType::kSymmetricNoClippingErr,
+          MappingType::kAsymmetric}) {
+      if (*text == FieldOf(type).text) return static_cast<int64_t>(type);
+    }
+    return value;
+  }
+  const ConfigDict* object = value.get_if<ConfigDict>();
+  const ConfigValue* type = object == nullptr ? nullptr : Find(*object, "type");
+  if (type == nullptr) return value;
+  const auto field = [&](const char* name, const ConfigValue& missing) {
+    const ConfigValue* given = Find(*object, name);
+    return given == nullptr ? missing : *given;
+  };
+  if (*type == "PerTensor" && object->size() == 1) return ConfigDict();
+  if (*type == "PerRow") return ConfigDict{{"dim", field("dim", PerRow().dim)}};
+  if (*type == "Float8MMConfig") {
+    const Float8MMConfig defaults;
+    return ConfigList{field("emulate", defaults.emulate),
+                      field("use_fast_accum", defaults.use_fast_accum),
+                      field("pad_inner_dim", defaults.pad_inner_dim)};
+  }
+  return value;
+}
+
 template <typename Config>
 absl::Status ReadOneGranularity(ConfigReader& reader, Config* config) {
   ConfigDict dict;
@@ -354,7 +388,9 @@ ConfigDict ToDict(const QuantizationConfig& config) {
   return dict;
 }
 
-absl::StatusOr<QuantizationConfig> FromDict(const ConfigDict& dict) {
+absl::StatusOr<QuantizationConfig> FromDict(const ConfigDict& described) {
+  ConfigDict dict = described;
+  for (auto& [name, value] : dict) value = AsInDict(value);
   const ConfigValue* given = Find(dict, "type");
   const std::string* type =
       given == nullptr ? nullptr : given->get_if<std::string>();

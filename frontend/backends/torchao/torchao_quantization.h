@@ -103,8 +103,10 @@ std::string ClassName(const QuantizationConfig& config);
 ConfigDict ToDict(const QuantizationConfig& config);
 
 // The configuration with these fields and the class "type"; missing fields keep
-// their defaults. kInvalidArgument for an unknown class or field, or a value of
-// the wrong type. Does not check whether values are supported; see Validate.
+// their defaults. Values are as in ToDict or, read as dicts with a "type", as
+// Describe prints them. kInvalidArgument for an unknown class or field, or a
+// value of the wrong type. Does not check whether values are supported; see
+// Validate.
 absl::StatusOr<QuantizationConfig> FromDict(const ConfigDict& dict);
 
 // "Float8WeightOnlyConfig(granularity=PerTensor())": the class and the fields

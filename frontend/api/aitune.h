@@ -113,7 +113,7 @@ typedef enum ait_device_type { AIT_CPU = 0, AIT_CUDA = 1 } ait_device_type;
 typedef struct ait_tensor {
   size_t struct_size;   /* sizeof(ait_tensor) */
   int32_t dtype;        /* an ait_dtype */
-  int32_t rank;         /* number of axes */
+  int32_t rank;         /* number of axes, at most 64 */
   const int64_t* sizes; /* elements of each axis; NULL is allowed for rank 0 */
   void* data;          /* the elements; NULL is allowed if there are none. Those
                           of inputs are only read, except by a model that

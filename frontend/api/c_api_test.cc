@@ -413,6 +413,10 @@ TEST_F(CApi, ErrorsAreObjects) {
   EXPECT_THAT(Take(ait_module_run(module, &bad, 1, &result)),
               HasSubstr("dtype 99"));
   bad.dtype = AIT_FLOAT32;
+  bad.rank = 1000000000;  // `sizes` has one
+  EXPECT_THAT(Take(ait_module_run(module, &bad, 1, &result)),
+              HasSubstr("the rank 1000000000"));
+  bad.rank = 1;
   EXPECT_THAT(Take(ait_module_run(module, &bad, 1, &result)),
               HasSubstr("has no data"));
   float one[2] = {1, 1};

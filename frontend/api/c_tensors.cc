@@ -55,6 +55,10 @@ bool HasStrides(absl::Span<const int64_t> sizes) {
   return true;
 }
 
+// LibTorch's operators take tensors of up to 64 axes
+// (at::TensorIteratorBase); a rank of more was not set by the caller.
+constexpr int kMostAxes = 64;
+
 // Whether `tensor` lies in the memory of an argument, or is a view of one.
 bool IsGiven(const at::Tensor& tensor,
              const aitune::frontend::ValueList& arguments) {
@@ -86,7 +90,8 @@ absl::StatusOr<std::vector<at::Tensor>> TensorsOf(const ait_module& module,
     const ait_tensor& tensor = Element(array, i);
     AITUNE_RETURN_IF_ERROR(CheckSize(tensor, name));
     if (tensor.dtype < AIT_FLOAT32 || tensor.dtype > AIT_BOOL ||
-        tensor.rank < 0 || (tensor.rank > 0 && tensor.sizes == nullptr))
+        tensor.rank < 0 || tensor.rank > kMostAxes ||
+        (tensor.rank > 0 && tensor.sizes == nullptr))
       return absl::InvalidArgumentError(absl::StrCat(
           name, " has the dtype ", tensor.dtype, " and the rank ", tensor.rank,
           tensor.rank > 0 && tensor.sizes == nullptr ? " without sizes" : "",

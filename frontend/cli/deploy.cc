@@ -85,19 +85,6 @@ bool Compiles(const ait::BackendChoice& backend) {
          backend.first == "TorchAOBackend";
 }
 
-// Refuses to save over what is read.
-absl::Status CheckSavePath(const Options& options) {
-  std::error_code error;
-  for (const std::string& read : {options.model, options.inputs_file}) {
-    if (!options.save.empty() && !read.empty() &&
-        std::filesystem::equivalent(options.save, read, error))
-      return absl::InvalidArgumentError(
-          absl::StrCat("--save ", options.save, " would replace ", read,
-                       ", from which it is made; give another path"));
-  }
-  return absl::OkStatus();
-}
-
 // Refuses batch sizes that are not in the range of --input.
 absl::Status CheckBatches(absl::Span<const int64_t> batches,
                           const frontend::ModelInputs& inputs) {
@@ -116,11 +103,8 @@ absl::Status CheckBatches(absl::Span<const int64_t> batches,
 
 absl::StatusOr<std::string> Save(const Options& options,
                                  const ait::Module& module) {
-  const bool folder = absl::EndsWith(options.save, "/");
-  AITUNE_ASSIGN_OR_RETURN(
-      const std::string digest,
-      module.Save(options.save,
-                  folder ? BundleFormat::kFolder : BundleFormat::kFile));
+  AITUNE_ASSIGN_OR_RETURN(const std::string digest,
+                          module.Save(options.save, SavedFormat(options)));
   std::string text =
       absl::StrCat("saved      ", options.save, "\ndigest     ", digest, "\n");
   if (!options.sign.empty()) {
@@ -137,7 +121,6 @@ absl::StatusOr<int> Deploy(const Options& options, Progress& progress) {
   // Before the minutes that tuning takes.
   if (!options.sign.empty())
     AITUNE_RETURN_IF_ERROR(CheckSigningKey(options.sign));
-  AITUNE_RETURN_IF_ERROR(CheckSavePath(options));
   AITUNE_ASSIGN_OR_RETURN(
       const std::unique_ptr<Strategy> strategy,
       StrategyByName(

@@ -10,8 +10,11 @@
 #include <iostream>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "frontend/cli/output_paths.h"
 #include "frontend/values/pytree.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::cli {
 namespace {
@@ -37,17 +40,17 @@ absl::Status CheckFile(const std::string& option, const std::string& path) {
 }  // namespace
 
 absl::Status CheckOutputFiles(const Options& options) {
-  if (options.json != "-") {
-    if (absl::Status status = CheckFile("--json", options.json); !status.ok()) {
-      return status;
-    }
-  }
-  if (absl::Status status = CheckFile("--output", options.output_file);
-      !status.ok()) {
-    return status;
-  }
-  if (absl::Status status = CheckFile("--html", options.html); !status.ok()) {
-    return status;
+  AITUNE_RETURN_IF_ERROR(CheckOutputPaths(options));
+  if (options.json != "-")
+    AITUNE_RETURN_IF_ERROR(CheckFile("--json", options.json));
+  AITUNE_RETURN_IF_ERROR(CheckFile("--output", options.output_file));
+  AITUNE_RETURN_IF_ERROR(CheckFile("--html", options.html));
+  if (!options.save.empty()) {
+    const absl::Status status =
+        CheckBundlePath(options.save, SavedFormat(options));
+    if (!status.ok())
+      return absl::Status(status.code(),
+                          absl::StrCat("--save ", status.message()));
   }
   if (options.compile.dumpDirectory.empty()) return absl::OkStatus();
   std::error_code error;
@@ -57,6 +60,11 @@ absl::Status CheckOutputFiles(const Options& options) {
                        error.message());
   }
   return CheckFile("--dump", options.compile.dumpDirectory + "/.aitune");
+}
+
+BundleFormat SavedFormat(const Options& options) {
+  return absl::EndsWith(options.save, "/") ? BundleFormat::kFolder
+                                           : BundleFormat::kFile;
 }
 
 absl::Status WriteOutputFile(const std::string& option, const std::string& path,

@@ -11,12 +11,17 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "frontend/cli/options.h"
+#include "runtime/bundle/bundle.h"
 
 namespace aitune::cli {
 
-// Checks that the files of --json, --output and --dump can be written. Does not
+// Checks that the files of --json, --html, --output, --save and --dump can be
+// written, and would replace none that is read (output_paths.h). Does not
 // change files, but makes the folder of --dump.
 absl::Status CheckOutputFiles(const Options& options);
+
+// The form of the checkpoint that --save names: a folder if that ends with '/'.
+BundleFormat SavedFormat(const Options& options);
 
 // Writes all of `contents` to `path`; an error names `option`.
 absl::Status WriteOutputFile(const std::string& option, const std::string& path,

@@ -14,6 +14,7 @@
 #include "frontend/cli/commands.h"
 #include "frontend/cli/interrupt.h"
 #include "frontend/cli/output_files.h"
+#include "frontend/cli/output_paths.h"
 #include "frontend/cli/reduce_oracle.h"
 #include "frontend/reduce/failure.h"
 #include "frontend/reduce/program.h"
@@ -204,6 +205,8 @@ absl::StatusOr<int> Reduce(const Options& options, Progress& progress) {
       Device::ParseCpuOrGpu(options.compile.device).status());
   AITUNE_ASSIGN_OR_RETURN(const OutputPaths paths,
                           MakeOutputPaths(options.output_file));
+  for (const std::string& path : {paths.model, paths.inputs, paths.text})
+    AITUNE_RETURN_IF_ERROR(CheckIsNotRead(options, "--output", path));
   AITUNE_ASSIGN_OR_RETURN(const Subject subject,
                           LoadForEager(options, paths, progress));
   AITUNE_ASSIGN_OR_RETURN(

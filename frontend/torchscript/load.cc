@@ -12,7 +12,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/conversion.h"
+#include "frontend/torchscript/forward_hooks.h"
 #include "frontend/torchscript/gradient_contexts.h"
+#include "frontend/torchscript/gradients.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/module_objects.h"
 #include "frontend/torchscript/recorded_inputs.h"
@@ -102,6 +104,7 @@ absl::StatusOr<Model> Model::FromModule(torch::jit::Module module,
               "the module has no forward method; only modules that can be "
               "called compile");
         }
+        impl->bare_module = WithHooksInForward(impl->bare_module);
         SetEvaluating(*impl->bare_module._ivalue());
         if (options.dtype) {
           if (!IsFloatingPoint(*options.dtype)) {
@@ -118,7 +121,8 @@ absl::StatusOr<Model> Model::FromModule(torch::jit::Module module,
         if (options.device.is_gpu())
           MoveTo(impl->bare_module, DeviceOf(options.device));
         MarkNumbers(impl->bare_module);
-        RemoveGradientContexts(impl->bare_module);
+        if (!TakesGradients(impl->bare_module))
+          RemoveGradientContexts(impl->bare_module);
         const c10::FunctionSchema& schema = impl->ForwardSchema();
         for (size_t i = 1; i < schema.arguments().size(); ++i) {
           const c10::Argument& argument = schema.arguments()[i];

@@ -1,6 +1,5 @@
 #include "frontend/torchscript/model.h"
 
-#include <c10/core/InferenceMode.h>
 #include <torch/csrc/jit/passes/inliner.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "frontend/torchscript/argument_types.h"
 #include "frontend/torchscript/autocast_contexts.h"
+#include "frontend/torchscript/gradients.h"
 #include "frontend/torchscript/interpreter_code.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/module_objects.h"
@@ -202,6 +202,7 @@ absl::StatusOr<c10::IValue> Model::RunEager(const ValueList& inputs) const {
           auto graph = impl_->bare_module.get_method("forward").graph()->copy();
           torch::jit::Inline(*graph);
           MakeCastsOfContexts(graph);
+          impl_->eager_takes_gradients = TakesGradients(*graph);
           impl_->eager = MakeCode(*graph, "forward");
           return absl::OkStatus();
         });
@@ -209,8 +210,10 @@ absl::StatusOr<c10::IValue> Model::RunEager(const ValueList& inputs) const {
   if (!impl_->eager_status.ok()) return impl_->eager_status;
   const absl::Status status =
       CatchExceptions(absl::StatusCode::kInvalidArgument, "forward", [&] {
-        const c10::InferenceMode inference;
-        torch::jit::InterpreterState(*impl_->eager).run(stack);
+        RunInMode(impl_->eager_takes_gradients, stack,
+                  [&](torch::jit::Stack& values) {
+                    torch::jit::InterpreterState(*impl_->eager).run(values);
+                  });
         return absl::OkStatus();
       });
   if (!status.ok()) return status;

@@ -45,6 +45,7 @@ struct Model::Impl {
   // The programs of RunEager and RunOptimized, compiled on first use.
   std::once_flag eager_once, optimized_once;
   std::unique_ptr<torch::jit::Code> eager;
+  bool eager_takes_gradients = false;  // set with `eager`
   absl::Status eager_status;
   absl::StatusOr<std::unique_ptr<OptimizedProgram>> optimized;
 

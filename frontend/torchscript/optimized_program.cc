@@ -1,6 +1,5 @@
 #include "frontend/torchscript/optimized_program.h"
 
-#include <c10/core/InferenceMode.h>
 #include <c10/util/Exception.h>
 #include <torch/csrc/jit/passes/inliner.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
@@ -13,6 +12,7 @@
 #include "frontend/torchscript/call_stacks.h"
 #include "frontend/torchscript/carried_writes.h"
 #include "frontend/torchscript/copy_modules.h"
+#include "frontend/torchscript/gradients.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/model_state.h"
 #include "frontend/values/torch_util.h"
@@ -24,6 +24,7 @@ struct OptimizedProgram::Impl {
   // For a model with state, the program that runs on `module`, the model's own:
   // a frozen copy would have attributes, and so a state, of its own.
   std::unique_ptr<torch::jit::GraphExecutor> on_own_state;
+  bool takes_gradients = false;
 };
 
 OptimizedProgram::OptimizedProgram(std::unique_ptr<Impl> impl)
@@ -36,6 +37,7 @@ absl::StatusOr<std::unique_ptr<OptimizedProgram>> OptimizedProgram::Make(
   const bool freeze =
       options.freeze && model.impl().bare_module.hasattr("training");
   auto impl = std::make_unique<Impl>();
+  impl->takes_gradients = TakesGradients(model.impl().bare_module);
   auto make = [&](bool fold_numbers, bool optimize) {
     return CatchExceptions(absl::StatusCode::kInternal, "TorchScript", [&] {
       if (ModelState(model).exists()) {
@@ -95,18 +97,20 @@ absl::StatusOr<c10::IValue> OptimizedProgram::Run(
   c10::IValue result;
   const absl::Status status =
       CatchExceptions(absl::StatusCode::kInvalidArgument, "forward", [&] {
-        const c10::InferenceMode inference;
-        if (impl_->on_own_state != nullptr) {
-          torch::jit::Stack stack = inputs.values();
-          stack.insert(stack.begin(), impl_->module._ivalue());
-          const c10::FunctionSchema& schema =
-              impl_->module.get_method("forward").function().getSchema();
-          schema.checkAndNormalizeInputs(stack, {});
-          impl_->on_own_state->run(stack);
-          if (!stack.empty()) result = std::move(stack.front());
-          return absl::OkStatus();
-        }
-        result = impl_->module.get_method("forward")(inputs.values());
+        torch::jit::Stack stack = inputs.values();
+        RunInMode(
+            impl_->takes_gradients, stack, [&](torch::jit::Stack& values) {
+              if (impl_->on_own_state == nullptr) {
+                values = {impl_->module.get_method("forward")(values)};
+                return;
+              }
+              values.insert(values.begin(), impl_->module._ivalue());
+              const c10::FunctionSchema& schema =
+                  impl_->module.get_method("forward").function().getSchema();
+              schema.checkAndNormalizeInputs(values, {});
+              impl_->on_own_state->run(values);
+            });
+        if (!stack.empty()) result = std::move(stack.front());
         return absl::OkStatus();
       });
   if (!status.ok()) return status;

@@ -1,6 +1,5 @@
 #include "frontend/torchscript/submodule_times.h"
 
-#include <c10/core/InferenceMode.h>
 #include <torch/csrc/jit/runtime/custom_operator.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "frontend/torchscript/autocast_contexts.h"
+#include "frontend/torchscript/gradients.h"
 #include "frontend/torchscript/interpreter_code.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/model_state.h"
@@ -159,14 +159,16 @@ absl::StatusOr<std::vector<SubmoduleTime>> TimeSubmodules(
         const auto code = MakeCode(*program.graph, "forward");
         ModelState state(model);
         const ScopedModelState restore(state);
-        const c10::InferenceMode inference;
+        const bool gradients = TakesGradients(*program.graph);
         for (int run = 0; run <= repeats; ++run) {
           state.Restore();
           times.milliseconds.assign(program.places.size(), 0);
           torch::jit::Stack inputs = stack;
           recorder = &times;
           try {
-            torch::jit::InterpreterState(*code).run(inputs);
+            RunInMode(gradients, inputs, [&](torch::jit::Stack& values) {
+              torch::jit::InterpreterState(*code).run(values);
+            });
           } catch (...) {
             recorder = nullptr;
             throw;

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/torchscript/autocast_contexts.h"
+#include "frontend/torchscript/gradients.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/model_state.h"
 #include "frontend/torchscript/prepare.h"
@@ -150,7 +151,7 @@ absl::StatusOr<Trace> TraceWhole(
   ResultTemplate result;
   result.value = builder.AddOpaque(reason);
   OutlinedGraph outlined{prepared.graph, {}};
-  if (options.outlines)
+  if (options.outlines && !TakesGradients(*prepared.graph))
     outlined = OutlineForward(prepared.graph, prepared.module, options.for_gpu);
   RecordedProgram program = MakeGraphProgram(outlined.graph, "forward");
   if (!outlined.programs.empty() && options.sees_parts) {
@@ -264,6 +265,10 @@ absl::StatusOr<Trace> TraceOnce(
     const Model& model, const PreparedGraph& prepared, const Attempt& attempt,
     const SizeFitter& fitter, SizeRegion& region, const TraceOptions& options,
     const std::vector<std::string>& notes, const ModelState& saved) {
+  if (TakesGradients(*prepared.graph))
+    return absl::UnimplementedError(
+        "it takes gradients (torch.autograd), for which LibTorch must record "
+        "what it does");
   absl::StatusOr<Trace> trace = TraceAnyCall(model, prepared, attempt, fitter,
                                              region, options, notes, saved);
   if (saved.HasChanged()) {

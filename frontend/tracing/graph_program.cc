@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "frontend/torchscript/conversion.h"
+#include "frontend/torchscript/gradients.h"
 #include "frontend/torchscript/interpreter_code.h"
 #include "frontend/torchscript/model_state.h"
 #include "frontend/torchscript/state_copy.h"
@@ -25,6 +26,13 @@ namespace {
 RecordedFunction Interpret(const std::shared_ptr<torch::jit::Graph>& graph,
                            const std::string& name) {
   std::shared_ptr<torch::jit::Code> code = MakeCode(*graph, name);
+  if (TakesGradients(*graph)) {
+    return [code](std::vector<c10::IValue>& stack) {
+      RunInMode(/*gradients=*/true, stack, [&](torch::jit::Stack& values) {
+        torch::jit::InterpreterState(*code).run(values);
+      });
+    };
+  }
   return [code](std::vector<c10::IValue>& stack) {
     torch::jit::InterpreterState(*code).run(stack);
   };
@@ -35,11 +43,16 @@ class ProgramOnDevice {
  public:
   ProgramOnDevice(std::shared_ptr<torch::jit::Graph> graph, std::string name,
                   c10::Device device)
-      : graph_(std::move(graph)), name_(std::move(name)), device_(device) {}
+      : graph_(std::move(graph)),
+        name_(std::move(name)),
+        device_(device),
+        takes_gradients_(TakesGradients(*graph_)) {}
 
   void Run(std::vector<c10::IValue>& stack) {
     RecordedFunction run;
     {
+      // What is copied here may be recorded.
+      const c10::InferenceMode inference(!takes_gradients_);
       const std::lock_guard<std::mutex> lock(mutex_);
       const size_t inputs = graph_->inputs().size();
       for (size_t i = stack.size() - inputs; i < stack.size(); ++i) {
@@ -97,6 +110,7 @@ class ProgramOnDevice {
   const std::shared_ptr<torch::jit::Graph> graph_;
   const std::string name_;
   const c10::Device device_;
+  const bool takes_gradients_;
   std::mutex mutex_;
   RecordedFunction run_;  // made at the first call
   std::map<c10::intrusive_ptr<c10::ivalue::Object>, Copy> copies_;

@@ -221,6 +221,19 @@ absl::Status CheckFolders(const fs::path& root, const std::string& name) {
   return absl::OkStatus();
 }
 
+// What is at a path is replaced, which harms devices and the like.
+absl::Status CheckIsReplaceable(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status there = fs::status(path, error);
+  if (!fs::exists(there) || fs::is_regular_file(there) ||
+      fs::is_directory(there))
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(path.string(),
+                   " is a device, pipe or socket: name a file "
+                   "or folder that may be replaced"));
+}
+
 absl::StatusOr<std::string> WriteFolder(const fs::path& path,
                                         const Blobs& blobs,
                                         const std::string& index) {
@@ -294,18 +307,37 @@ bool IsBlobName(std::string_view name) {
   return true;
 }
 
+absl::Status CheckBundlePath(const fs::path& path, BundleFormat format) {
+  AITUNE_RETURN_IF_ERROR(CheckIsReplaceable(path));
+  std::error_code error;
+  const bool wants_folder = format == BundleFormat::kFolder;
+  if (fs::is_directory(path, error) != wants_folder && fs::exists(path, error))
+    return absl::InvalidArgumentError(absl::StrCat(
+        path.string(), wants_folder ? ": is a file: name a folder, or a file"
+                                      " without / at the end"
+                                    : ": is a folder: name a file in it, or an "
+                                      "empty folder with / at the end"));
+  if (wants_folder && fs::exists(path, error) && !fs::is_empty(path, error))
+    return absl::AlreadyExistsError(
+        absl::StrCat(path.string(), ": is not an empty folder"));
+  fs::path folder = wants_folder ? path : path.parent_path();
+  // Folders are made on the way to a folder, and not to a file.
+  while (wants_folder && !folder.empty() && !fs::exists(folder, error))
+    folder = folder.parent_path();
+  if (folder.empty()) folder = ".";
+  if (!fs::is_directory(folder, error))
+    return absl::NotFoundError(
+        absl::StrCat(path.string(), ": there is no folder ", folder.string(),
+                     "; make it, or give another path"));
+  if (access(folder.c_str(), W_OK) != 0)
+    return SystemError(folder, "can't be written", errno);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::string> WriteBundle(const fs::path& path,
                                         const Blobs& blobs,
                                         BundleFormat format) {
-  // What is at the path is replaced, which harms devices and the like.
-  std::error_code error;
-  const fs::file_status there = fs::status(path, error);
-  if (fs::exists(there) && !fs::is_regular_file(there) &&
-      !fs::is_directory(there))
-    return absl::InvalidArgumentError(
-        absl::StrCat(path.string(),
-                     " is a device, pipe or socket: name a file "
-                     "or folder that may be replaced"));
+  AITUNE_RETURN_IF_ERROR(CheckIsReplaceable(path));
   BundleIndexProto proto;
   for (const auto& [name, bytes] : blobs) {
     if (!IsBlobName(name))
@@ -340,10 +372,12 @@ absl::StatusOr<std::string> WriteBundle(const fs::path& path,
   const File file(OpenStagedFile(path, &staged));
   absl::Status status = WriteParts(file, staged, parts);
   if (status.ok()) {
+    std::error_code error;
     fs::rename(staged, path, error);
     if (error) status = SystemError(path, "can't be written", error.value());
   }
   if (!status.ok()) {
+    std::error_code error;
     fs::remove(staged, error);
     return status;
   }

@@ -40,6 +40,12 @@ absl::StatusOr<std::string> WriteBundle(const std::filesystem::path& path,
                                         const Blobs& blobs,
                                         BundleFormat format);
 
+// Whether WriteBundle can write there, before there is anything to write: OK,
+// or what is wrong with `path` and what to do, such as that its folder is
+// missing. Writes nothing. Thread-safe.
+absl::Status CheckBundlePath(const std::filesystem::path& path,
+                             BundleFormat format);
+
 // The blobs of the bundle at `path`, of either format. `digest` is what
 // WriteBundle returned, in digits of either case; nothing: it is not compared.
 // kNotFound when nothing is at `path`; kDataLoss for anything that does not fit

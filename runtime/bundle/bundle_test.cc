@@ -235,6 +235,25 @@ TEST_P(BundleTest, APipeIsNoBundleAndIsNotWaitedFor) {
   EXPECT_THAT(Message(status), HasSubstr("it is no regular file"));
 }
 
+TEST_P(BundleTest, PathsAreCheckedBeforehand) {
+  EXPECT_EQ(CheckBundlePath(path_, GetParam()), absl::OkStatus());
+  const absl::Status deep = CheckBundlePath(path_ / "new" / "b", GetParam());
+  if (folder()) {
+    EXPECT_EQ(deep, absl::OkStatus());
+  } else {
+    EXPECT_THAT(Message(deep), HasSubstr("there is no folder"));
+  }
+  Write();
+  EXPECT_EQ(
+      CheckBundlePath(path_, GetParam()).code(),
+      folder() ? absl::StatusCode::kAlreadyExists : absl::StatusCode::kOk);
+  const BundleFormat other =
+      folder() ? BundleFormat::kFile : BundleFormat::kFolder;
+  EXPECT_THAT(
+      Message(CheckBundlePath(path_, other)),
+      HasSubstr(folder() ? ": is a folder: name" : ": is a file: name"));
+}
+
 // As root, /dev/null would become a file.
 TEST_P(BundleTest, ADeviceOrPipeIsNotReplaced) {
   ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);

@@ -1,0 +1,121 @@
+#include "frontend/torchscript/forward_hooks.h"
+
+#include <torch/csrc/jit/api/function_impl.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "frontend/torchscript/copy_modules.h"
+
+namespace aitune::frontend {
+namespace {
+
+using Object = c10::ivalue::Object;
+using torch::jit::Graph;
+using torch::jit::Value;
+// The class of each module's copy.
+using Classes = std::map<const c10::Type*, c10::TypePtr>;
+
+void CollectClasses(const Object& original, const Object& copy,
+                    Classes& classes) {
+  if (!classes.emplace(original.type().get(), copy.type()).second) return;
+  for (size_t i = 0; i < original.slots().size(); ++i) {
+    if (original.type()->getAttribute(i)->is_module())
+      CollectClasses(original.getSlot(i).toObjectRef(),
+                     copy.getSlot(i).toObjectRef(), classes);
+  }
+}
+
+// What a hook returns, given `arguments`: inserted at the graph's point.
+Value* Insert(Graph& graph, torch::jit::Function* hook, const Classes& classes,
+              const std::vector<Value*>& arguments) {
+  hook->ensure_defined();
+  const std::shared_ptr<Graph> body =
+      torch::jit::toGraphFunction(*hook).graph()->copy();
+  body->remapTypes([&](const c10::TypePtr& type) {
+    const auto found = classes.find(type.get());
+    return found == classes.end() ? type : found->second;
+  });
+  return torch::jit::insertGraph(graph, *body, arguments).at(0);
+}
+
+// LibTorch has checked the types that hooks take and return.
+class Hooks {
+ public:
+  Hooks(Graph& graph, const Classes& classes)
+      : graph_(graph),
+        classes_(classes),
+        self_(graph.inputs()[0]),
+        arguments_(graph.inputs().begin() + 1, graph.inputs().end()) {}
+
+  void InsertBefore(const std::vector<torch::jit::Function*>& hooks) {
+    if (hooks.empty()) return;
+    torch::jit::Node* const first = *graph_.nodes().begin();
+    const torch::jit::WithInsertPoint point(first);
+    for (torch::jit::Function* const hook : hooks) {
+      Value* const result =
+          Insert(graph_, hook, classes_, {self_, Arguments()});
+      if (result->type()->kind() == c10::TypeKind::NoneType) continue;
+      if (result->type()->kind() != c10::TypeKind::TupleType) {
+        arguments_ = {result};
+        continue;
+      }
+      const at::ArrayRef<Value*> parts =
+          graph_.insertNode(graph_.createTupleUnpack(result))->outputs();
+      arguments_.assign(parts.begin(), parts.end());
+    }
+    // For the program itself, which stands behind them.
+    for (size_t i = 0; i < arguments_.size(); ++i) {
+      Value* const given = graph_.inputs()[i + 1];
+      if (arguments_[i] == given) continue;
+      const torch::jit::use_list uses = given->uses();
+      for (const torch::jit::Use& use : uses) {
+        if (use.user == first || first->isBefore(use.user))
+          use.user->replaceInput(use.offset, arguments_[i]);
+      }
+    }
+  }
+
+  void InsertAfter(const std::vector<torch::jit::Function*>& hooks) {
+    const torch::jit::WithInsertPoint point(graph_.return_node());
+    for (torch::jit::Function* const hook : hooks) {
+      Value* const result = Insert(graph_, hook, classes_,
+                                   {self_, Arguments(), graph_.outputs()[0]});
+      if (result->type()->kind() != c10::TypeKind::NoneType)
+        graph_.return_node()->replaceInput(0, result);
+    }
+  }
+
+ private:
+  Value* Arguments() {
+    return graph_.insertNode(graph_.createTuple(arguments_))->output();
+  }
+
+  Graph& graph_;
+  const Classes& classes_;
+  Value* const self_;
+  std::vector<Value*> arguments_;  // of the program, after the hooks so far
+};
+
+}  // namespace
+
+torch::jit::Module WithHooksInForward(const torch::jit::Module& module) {
+  const c10::ClassTypePtr type = module.type();
+  if (type->getForwardPreHooks().empty() && type->getForwardHooks().empty())
+    return module;
+  const torch::jit::Module merged = CloneProgram(module);
+  Classes classes;
+  CollectClasses(*module._ivalue(), *merged._ivalue(), classes);
+  torch::jit::Function& forward = merged.get_method("forward").function();
+  Graph& graph = *torch::jit::toGraphFunction(forward).graph();
+  Hooks hooks(graph, classes);
+  hooks.InsertBefore(type->getForwardPreHooks());
+  hooks.InsertAfter(type->getForwardHooks());
+  forward.setSchema(forward.getSchema().cloneWithReturns(
+      {c10::Argument("", graph.outputs()[0]->type())}));
+  return merged;
+}
+
+}  // namespace aitune::frontend

@@ -343,12 +343,13 @@ LogicalResult MatmulEmitter::emitPanel(Value panel, Value slot, Value firstStep,
     TileShape tile = getTile(count);
     Value target = builder.advance(
         panelSums, format.sum, builder.mul(row, builder.constant(schedule.nr)));
-    SmallVector<Value> accumulators =
-        startsAtZero ? emitZeroTile(builder, tile)
-                     : emitLoadTile(builder, tile, target, schedule.nr);
-    accumulators = emitMultiplyAccumulate(builder, problem.shape.kind, tile,
-                                          getLhsRows(row, count, firstStep),
-                                          rhs, stepCount, accumulators);
+    SmallVector<Value> accumulators = emitMultiplyAccumulate(
+        builder, problem.shape.kind, tile, getLhsRows(row, count, firstStep),
+        rhs, stepCount, emitZeroTile(builder, tile));
+    if (!startsAtZero)
+      accumulators = emitAddTiles(
+          builder, emitLoadTile(builder, tile, target, schedule.nr),
+          accumulators);
     if (!usesRegisters) {
       emitStoreTile(builder, tile, accumulators, target, schedule.nr);
       return;

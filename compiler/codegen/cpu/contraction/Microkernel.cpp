@@ -26,10 +26,10 @@ emitStep(KernelBuilder &builder, const TileShape &tile, ArrayRef<Value> rhs,
   return next;
 }
 
-SmallVector<Value> emitFusedMultiplyAdd(KernelBuilder &builder,
-                                        const TileShape &tile,
-                                        ValueRange lhsRows, const TileRhs &rhs,
-                                        Value count, ValueRange accumulators) {
+/// One accumulator for all steps.
+SmallVector<Value> emitOneSum(KernelBuilder &builder, const TileShape &tile,
+                              ValueRange lhsRows, const TileRhs &rhs,
+                              Value count, ValueRange accumulators) {
   return builder.loop(
       builder.constant(0), count, 1, accumulators,
       [&](Value step, ValueRange sums) -> SmallVector<Value> {
@@ -61,6 +61,37 @@ SmallVector<Value> emitFusedMultiplyAdd(KernelBuilder &builder,
                   ops, builder.loc(), sum,
                   arith::MulIOp::create(ops, builder.loc(), left, right));
             });
+      });
+}
+
+/// Steps whose products are added one after the other. The error of a sum grows
+/// with the number of additions to one accumulator; in blocks it grows with the
+/// length of a block and their number instead (Higham, Accuracy and Stability
+/// of Numerical Algorithms, 4.2). Long enough that the sums of blocks, which
+/// do not stay in registers, cost nothing.
+constexpr int64_t kStepsOfSum = 512;
+
+SmallVector<Value> emitFusedMultiplyAdd(KernelBuilder &builder,
+                                        const TileShape &tile,
+                                        ValueRange lhsRows, const TileRhs &rhs,
+                                        Value count, ValueRange accumulators) {
+  const std::optional<int64_t> known = getConstantIntValue(count);
+  if (!isa<FloatType>(tile.accumulatorType) || (known && *known <= kStepsOfSum))
+    return emitOneSum(builder, tile, lhsRows, rhs, count, accumulators);
+  return builder.loop(
+      builder.constant(0), count, kStepsOfSum, accumulators,
+      [&](Value first, ValueRange sums) -> SmallVector<Value> {
+        SmallVector<Value> rows;
+        for (Value row : lhsRows)
+          rows.push_back(builder.advance(row, tile.accumulatorType, first));
+        TileRhs block = rhs;
+        block.pointer = builder.advance(rhs.pointer, rhs.elementType,
+                                        builder.mul(first, rhs.rowStride));
+        Value steps = builder.min(builder.sub(count, first),
+                                  builder.constant(kStepsOfSum));
+        return emitAddTiles(builder, sums,
+                            emitOneSum(builder, tile, rows, block, steps,
+                                       emitZeroTile(builder, tile)));
       });
 }
 
@@ -237,6 +268,20 @@ SmallVector<Value> emitMultiplyAccumulate(KernelBuilder &builder,
   if (kind == MicrokernelKind::ByteQuads)
     return emitByteQuads(builder, tile, lhsRows, rhs, count, accumulators);
   return emitFusedMultiplyAdd(builder, tile, lhsRows, rhs, count, accumulators);
+}
+
+SmallVector<Value> emitAddTiles(KernelBuilder &builder, ValueRange lhs,
+                                ValueRange rhs) {
+  SmallVector<Value> sums;
+  for (auto [left, right] : llvm::zip_equal(lhs, rhs)) {
+    const bool isFloat =
+        isa<FloatType>(cast<VectorType>(left.getType()).getElementType());
+    sums.push_back(isFloat ? Value(arith::AddFOp::create(
+                                 builder.ops(), builder.loc(), left, right))
+                           : Value(arith::AddIOp::create(
+                                 builder.ops(), builder.loc(), left, right)));
+  }
+  return sums;
 }
 
 void emitStoreTile(KernelBuilder &builder, const TileShape &tile,

@@ -67,6 +67,11 @@ struct TileRhs {
 llvm::SmallVector<mlir::Value> emitZeroTile(KernelBuilder &builder,
                                             const TileShape &tile);
 
+/// The sum of two tiles, accumulator by accumulator.
+llvm::SmallVector<mlir::Value> emitAddTiles(KernelBuilder &builder,
+                                            mlir::ValueRange lhs,
+                                            mlir::ValueRange rhs);
+
 /// accumulators[r][v] += sum over k < count of lhs[r][k] * rhs[k][v].
 /// lhsRows[r] points to `count` contiguous elements: of the accumulator's type,
 /// or bf16 for Bf16Pairs. An odd count is fine: the last pair's second half of

@@ -72,9 +72,14 @@ absl::Status BuildAdd(OpImporter& call) {
       return Reject("subtraction is not defined on bool");
     return call.SetResult(call.Binary<ait::BitwiseOrOp>(lhs, rhs));
   }
+  // Rounded once, as ATen does, where the product is added.
+  const bool negates = kKind != AddKind::kAdd && scaled && alpha.is_static() &&
+                       IsFloatingPoint(dtype);
+  if (negates) alpha = -alpha.AsDouble();
   if (scaled) rhs = call.Multiply(rhs, alpha);
-  return call.SetResult(kKind == AddKind::kAdd ? call.Add(lhs, rhs)
-                                               : call.Subtract(lhs, rhs));
+  return call.SetResult(kKind == AddKind::kAdd || negates
+                            ? call.Add(lhs, rhs)
+                            : call.Subtract(lhs, rhs));
 }
 
 absl::Status BuildDivide(OpImporter& call) {
@@ -258,8 +263,10 @@ absl::Status BuildAddC(OpImporter& call) {
       PointwiseOperands operands,
       PointwiseOperands::Read(call, {"self", "tensor1", "tensor2"}));
   AITUNE_ASSIGN_OR_RETURN(Scalar value, call.Number("value"));
+  // A weight that is a number is not rounded to 16 bits.
+  const DataType dtype = operands.ComputeType(call.ResultDataType());
   auto tensor = [&](int index) {
-    return call.ToComputeType(operands.Tensor(index, call.ResultDataType()));
+    return call.ToComputeType(operands.Tensor(index, dtype));
   };
   Value scaled = tensor(1);
   if (!value.is_static() || value.AsDouble() != 1)

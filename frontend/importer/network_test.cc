@@ -233,6 +233,18 @@ TEST(Pooling, AdaptiveToOneIsAMeanAndToDivisorsAPool) {
   EXPECT_EQ(Count(import({1, 2, 3, 8}), "ait.mean"), 3);
 }
 
+// The means along one axis are not rounded before those along the other.
+TEST(Pooling, UnevenMeansAreRoundedOnce) {
+  TraceMaker maker;
+  ValueId x = maker.Input(kBF16, {1, 2, 7, 9});
+  maker.Output(maker.Call("aten::adaptive_avg_pool2d",
+                          {{"self", x}, {"output_size", IntList({3, 7})}},
+                          kBF16, {1, 2, 3, 7}));
+  const std::string text = maker.Import();
+  EXPECT_EQ(Count(text, "ait.mean"), 10);
+  EXPECT_EQ(Count(text, "ait.convert"), 2);
+}
+
 // Planes along depth are a part of the batch, as channels-last order has them;
 // windows of one element are none.
 TEST(Pooling, VolumesArePooledByPlanesThenAlongDepth) {

@@ -115,9 +115,9 @@ TEST(Pointwise, AlphaScalesTheSecondOperand) {
       "aten::rsub.Tensor",
       {{"self", x}, {"other", y}, {"alpha", SizeExpression(2)}}, kF32, {4}));
   EXPECT_EQ(maker.Import(),
-            "%0 = ait.full 2.000000e+00 : f32 : tensor<4xf32>\n"
+            "%0 = ait.full -2.000000e+00 : f32 : tensor<4xf32>\n"
             "%1 = ait.mul %arg0, %0 : tensor<4xf32>\n"
-            "%2 = ait.sub %arg1, %1 : tensor<4xf32>\n"
+            "%2 = ait.add %arg1, %1 : tensor<4xf32>\n"
             "func.return %2 : tensor<4xf32>\n");
 }
 

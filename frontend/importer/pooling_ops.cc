@@ -203,6 +203,8 @@ absl::Status BuildAdaptivePool(OpImporter& call, PoolKind kind,
     return call.SetResult(
         Pool2d(call, pool, self, ArrayRef<AffineExpr>(result).take_back(2)));
   }
+  // Means of means are rounded once, as in ATen.
+  if (kind == PoolKind::kAverage) self = call.ToComputeType(self);
   for (int64_t axis = rank - spatial; axis < rank; ++axis) {
     if (call.SameSize(sizes[axis], result[axis])) continue;
     const std::optional<int64_t> windows = call.StaticSize(result[axis]);

@@ -62,6 +62,26 @@ def forward(self, x: Tensor):
     return torch.cumsum(x, 0)[::1000]
 )",
      {"float32[4000003]{1000..1001}"}},
+    {"differences_are_rounded_once",
+     R"(
+def forward(self, x: Tensor):
+    three = (x.to(7) * 3.).to(6)
+    return torch.sub(three, x, alpha=3) * 1e7, torch.rsub(x, three, alpha=3) * 1e7
+)",
+     {"float32[60]{1..2}"}},
+    {"weight_of_lerp_is_not_rounded",
+     R"(
+def forward(self, x: Tensor, y: Tensor):
+    return torch.lerp(x, y, 0.3)
+)",
+     {"bfloat16[40]{3..3}", "bfloat16[40]{-7..-7}"}},
+    {"signed_zero",
+     R"(
+def forward(self, x: Tensor):
+    zero = x * -0.
+    return torch.copysign(x, torch.tanh(zero)), torch.copysign(x, torch.erf(zero))
+)",
+     {"float32[40]{1..2}"}},
     {"grid_sampler_at_nan",
      kSampleAtNan,
      {"float32[1,3,5,7]", "float32[1,4,6,2]{-1..1}"}},

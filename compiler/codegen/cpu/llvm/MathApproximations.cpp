@@ -304,9 +304,11 @@ Value approximateTanh(OpBuilder &builder, Location location, Value x,
       approximateExp(builder, location, b.add(magnitude, magnitude), hasScale);
   Value large = b.sub(b.constant(1),
                       b.div(b.constant(2), b.add(exponential, b.constant(1))));
-  large = b.binary<math::CopySignOp>(large, x);
-  return b.select(b.compare(Relation::Less, magnitude, b.constant(0.625)),
-                  small, large);
+  // Of -0 too, where the small form gives 0.
+  return b.binary<math::CopySignOp>(
+      b.select(b.compare(Relation::Less, magnitude, b.constant(0.625)), small,
+               large),
+      x);
 }
 
 Value approximateErf(OpBuilder &builder, Location location, Value x,

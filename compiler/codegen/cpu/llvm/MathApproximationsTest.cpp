@@ -73,6 +73,8 @@ double unitsInLastPlace(float actual, double expected) {
                : 1e30;
   if (!std::isfinite(actual))
     return std::fabs(expected) > 3.4028233e38 ? 1 : 1e30;
+  if (expected == 0 && std::signbit(actual) != std::signbit(expected))
+    return 1e30;
   double unit = std::max(
       std::ldexp(1.0, std::ilogb(rounded == 0 ? 1e-45f : rounded) - 23),
       1.401298464324817e-45);

@@ -1,6 +1,7 @@
 #include "frontend/tracing/build_trace.h"
 
 #include <ATen/Functions.h>
+#include <c10/core/GradMode.h>
 #include <c10/core/InferenceMode.h>
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/passes/inliner.h>
@@ -380,6 +381,8 @@ absl::StatusOr<Trace> TraceRegion(const Model& model,
 absl::StatusOr<Trace> BuildTrace(const Model& model,
                                  absl::Span<const InputSpec> specs,
                                  const TraceOptions& options) {
+  // What the program asks of the mode is answered as in a call.
+  const c10::NoGradGuard no_grad;
   AITUNE_ASSIGN_OR_RETURN(SymbolAssignment assignment, AssignSymbols(specs));
   AITUNE_RETURN_IF_ERROR(model.MakeWeights());
   std::vector<std::string> notes;
@@ -423,6 +426,7 @@ absl::StatusOr<Trace> BuildTrace(const Model& model,
 
 absl::StatusOr<Trace> BuildTrace(const Model& model, const ValueList& samples,
                                  const TraceOptions& options) {
+  const c10::NoGradGuard no_grad;
   AITUNE_RETURN_IF_ERROR(model.MakeWeights());
   std::vector<std::string> notes;
   AITUNE_ASSIGN_OR_RETURN(

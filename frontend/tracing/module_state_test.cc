@@ -74,6 +74,23 @@ def forward(self, x: Tensor) -> Tensor:
   EXPECT_EQ(result->toTensor().sum().item<float>(), 9);
 }
 
+// Though LibTorch runs all of it, and gradients could be taken where it is
+// compiled.
+TEST(ModuleState, NoGradientsAreTakenInAnyProgram) {
+  const auto trace = TraceOf(R"(
+def forward(self, x: Tensor) -> Tensor:
+  self.calls += 1
+  if torch.is_grad_enabled():
+    x = x + 1000
+  return x * 2
+)");
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_THAT(OpNames(*trace), ElementsAre("aitune::model"));
+  const auto result = RunTrace(*trace, ValueList({at::ones({3})}));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->toTensor().sum().item<float>(), 6);
+}
+
 TEST(ModuleState, ReadAfterBothBranchesSetIt) {
   const auto trace = TraceOf(R"(
 def forward(self, x: Tensor) -> Tensor:

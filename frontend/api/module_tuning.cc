@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "frontend/api/backend_checker.h"
 #include "frontend/api/module.h"
 #include "frontend/api/module_builds.h"
@@ -213,7 +214,14 @@ absl::StatusOr<aitune::TuneResult> Module::Choose(
   auto builds = std::make_shared<Builds>();
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    report_.inputs = request.build.graph_spec.ToString();
+    report_.inputs =
+        options.inputs && !options.inputs->specs.empty()
+            ? absl::StrJoin(options.inputs->specs, ", ",
+                            [](std::string* text, const auto& spec) {
+                              absl::StrAppend(text,
+                                              aitune::frontend::ToString(spec));
+                            })
+            : request.build.graph_spec.ToString();
   }
   aitune::frontend::CompileSettings settings;
   settings.options = ToCompileOptions(options_);

@@ -112,6 +112,7 @@ class Parser {
 
   absl::StatusOr<ConfigValue> ParseAnyValue() {
     if (Consume("[")) return ParseList();
+    if (Consume("{")) return ParseDict();
     for (const absl::string_view quote : {"'", "\""}) {
       if (!Consume(quote)) continue;
       const size_t end = rest_.find(quote);
@@ -122,7 +123,7 @@ class Parser {
       rest_.remove_prefix(end + 1);
       return ConfigValue(text);
     }
-    const absl::string_view text = TakeUntil("(),[]");
+    const absl::string_view text = TakeUntil("(),[]{}");
     if (text.empty() || !absl::StartsWith(rest_, "(")) return ParseScalar(text);
     AITUNE_ASSIGN_OR_RETURN(ConfigDict object,
                             ParseFields({{"type", std::string(text)}}));
@@ -140,6 +141,25 @@ class Parser {
     if (!Consume("]"))
       return absl::InvalidArgumentError("the last ] is missing");
     return ConfigValue(std::move(list));
+  }
+
+  // The "'KEY': VALUE" of a dict as Python prints it, and the }.
+  absl::StatusOr<ConfigValue> ParseDict() {
+    ConfigDict dict;
+    if (Consume("}")) return ConfigValue(std::move(dict));
+    do {
+      const absl::string_view key = TakeUntil(":,}");
+      if (!Consume(":"))
+        return absl::InvalidArgumentError(
+            absl::StrCat("\"", key, "\" is not 'KEY': VALUE"));
+      AITUNE_ASSIGN_OR_RETURN(ConfigValue value, ParseValue());
+      dict.emplace_back(
+          std::string(absl::StripSuffix(absl::StripPrefix(key, "'"), "'")),
+          std::move(value));
+    } while (Consume(","));
+    if (!Consume("}"))
+      return absl::InvalidArgumentError("the last } is missing");
+    return ConfigValue(std::move(dict));
   }
 
   absl::string_view rest_;

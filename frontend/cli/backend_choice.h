@@ -12,12 +12,12 @@
 namespace aitune::cli {
 
 // The kind and the configuration. Values are None, true or false (True or
-// False), integers, numbers, dtypes (float16, bfloat16), lists ("['a', 'b']")
-// or else strings, with quotes or without; a name with a dot, as in
-// "options.max_autotune=true", is a key of a dict, and "PerRow(dim=-1)" is a
-// dict whose "type" is the class. CreateBackend checks whether the kind, the
-// names and the values exist. kInvalidArgument says where the text has another
-// form.
+// False), integers, numbers, dtypes (float16, bfloat16), lists ("['a', 'b']"),
+// dicts ("{'a': 1}") or else strings, with quotes or without; a name with a
+// dot, as in "options.max_autotune=true", is a key of a dict, and
+// "PerRow(dim=-1)" is a dict whose "type" is the class. CreateBackend checks
+// whether the kind, the names and the values exist. kInvalidArgument says where
+// the text has another form.
 absl::StatusOr<std::pair<std::string, ConfigDict>> ParseBackendChoice(
     const std::string& text);
 

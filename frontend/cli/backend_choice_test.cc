@@ -39,7 +39,8 @@ TEST(ParseBackendChoice, ValuesOfEveryType) {
 TEST(ParseBackendChoice, ListsAndObjects) {
   const auto choice = ParseBackendChoice(
       "B(quantization_config=C(granularity=[PerRow(dim=-1), PerTensor()],"
-      "mm=D(fast=False)),skip_modules=['a, b', \"it's\"],empty=[],e=)");
+      "mm=D(fast=False)),options={'a': 2, 'b': [1]},none={},skip_modules=['a, "
+      "b', \"it's\"],empty=[],e=)");
   ASSERT_TRUE(choice.ok()) << choice.status();
   EXPECT_EQ(
       choice->second,
@@ -50,6 +51,8 @@ TEST(ParseBackendChoice, ListsAndObjects) {
                        ConfigList{ConfigDict{{"type", "PerRow"}, {"dim", -1}},
                                   ConfigDict{{"type", "PerTensor"}}}},
                       {"mm", ConfigDict{{"type", "D"}, {"fast", false}}}}},
+          {"options", ConfigDict{{"a", 2}, {"b", ConfigList{1}}}},
+          {"none", ConfigDict()},
           {"skip_modules", ConfigList{"a, b", "it's"}},
           {"empty", ConfigList()},
           {"e", ""}}));
@@ -94,6 +97,8 @@ TEST(ParseBackendChoice, SaysWhatIsWrong) {
         {"B(a=1) c", "\"c\" stands behind the last )"},
         {"B(a=[1, 2)", "the last ] is missing"},
         {"B(a=')", "the last ' is missing"},
+        {"B(a={'b': 1)", "the last } is missing"},
+        {"B(a={b})", "\"b\" is not 'KEY': VALUE"},
         {"B(a=[[[[[[[[[1]]]]]]]]])", "more than 8 values"}}) {
     const auto choice = ParseBackendChoice(text);
     ASSERT_FALSE(choice.ok()) << text;

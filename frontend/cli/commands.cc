@@ -21,6 +21,7 @@
 #include "frontend/compiled_model/build_logs.h"
 #include "frontend/torchscript/substitution.h"
 #include "frontend/values/gpu.h"
+#include "runtime/bundle/bundle.h"
 #include "runtime/cache/default_folder.h"
 #include "runtime/cpu/cpu_quota.h"
 
@@ -122,6 +123,11 @@ absl::StatusOr<Subject> LoadSubject(const Options& options,
   if (absl::Status status = CheckOutputFiles(options); !status.ok()) {
     return status;
   }
+  if (IsBundle(options.model))
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.model,
+        " was compiled before (aitune deploy --save): `aitune run` runs it; "
+        "give the model that it was made of"));
   if (absl::Status status = frontend::CheckCompileOptions(options.compile);
       !status.ok())
     return status;

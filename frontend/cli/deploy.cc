@@ -59,11 +59,23 @@ std::string ReportText(const ait::TuneReport& report) {
   return text;
 }
 
+// The checkpoint that --save made: its lines, by their titles, which are the
+// fields of the JSON.
+using SavedLines = std::vector<std::pair<std::string, std::string>>;
+
+std::string LinesText(const SavedLines& lines) {
+  std::string text;
+  for (const auto& [title, value] : lines)
+    absl::StrAppendFormat(&text, "%-10s %s\n", title, value);
+  return text;
+}
+
 // The report in the forms that the options ask for, with that of the chosen
-// backend's build, in the words and fields of `tune`, and `outcome` after it.
+// backend's build, in the words and fields of `tune`, and `chosen` and `saved`
+// after it.
 absl::Status PublishReport(const Options& options,
                            const ait::TuneReport& report, const Report& build,
-                           const std::string& outcome) {
+                           const SavedLines& chosen, const SavedLines& saved) {
   if (!options.html.empty()) {
     AITUNE_RETURN_IF_ERROR(
         WriteOutputFile("--html", options.html, ait::ReportHtml(report)));
@@ -73,10 +85,12 @@ absl::Status PublishReport(const Options& options,
   for (const auto& [name, value] : of_build.items()) {
     if (!object.contains(name)) object[name] = value;
   }
+  for (const auto& [title, value] : saved) object[title] = value;
   return PublishText(
       options,
       absl::StrCat(ReportText(report), "\n", BuildText(build),
-                   options.explain ? ExplainText(build) : "", outcome),
+                   options.explain ? ExplainText(build) : "", LinesText(chosen),
+                   LinesText(saved)),
       object.dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
@@ -101,18 +115,16 @@ absl::Status CheckBatches(absl::Span<const int64_t> batches,
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> Save(const Options& options,
-                                 const ait::Module& module) {
+absl::StatusOr<SavedLines> Save(const Options& options,
+                                const ait::Module& module) {
   AITUNE_ASSIGN_OR_RETURN(const std::string digest,
                           module.Save(options.save, SavedFormat(options)));
-  std::string text =
-      absl::StrCat("saved      ", options.save, "\ndigest     ", digest, "\n");
+  SavedLines lines = {{"saved", options.save}, {"digest", digest}};
   if (!options.sign.empty()) {
     AITUNE_RETURN_IF_ERROR(SignBundle(options.save, digest, options.sign));
-    absl::StrAppend(&text, "signature  ", SignaturePath(options.save).string(),
-                    "\n");
+    lines.emplace_back("signature", SignaturePath(options.save).string());
   }
-  return text;
+  return lines;
 }
 
 }  // namespace
@@ -168,17 +180,16 @@ absl::StatusOr<int> Deploy(const Options& options, Progress& progress) {
              build);
     build.check = chosen->check;
   }
-  std::string outcome;
+  SavedLines chosen, saved;
   if (tuned.ok()) {
-    absl::StrAppend(&outcome, "chosen     ", module->Describe(), "\n");
+    chosen.emplace_back("chosen", module->Describe());
     if (!options.save.empty()) {
       progress.Update("save", 0, 0);
-      AITUNE_ASSIGN_OR_RETURN(const std::string saved, Save(options, *module));
-      absl::StrAppend(&outcome, saved);
+      AITUNE_ASSIGN_OR_RETURN(saved, Save(options, *module));
     }
   }
   progress.Finish();
-  AITUNE_RETURN_IF_ERROR(PublishReport(options, report, build, outcome));
+  AITUNE_RETURN_IF_ERROR(PublishReport(options, report, build, chosen, saved));
   if (!tuned.ok()) return tuned;
   return kSuccess;
 }

@@ -15,7 +15,8 @@ std::function<bool()> StopOnInterrupt() {
   struct sigaction action = {};
   action.sa_handler = Remember;
   action.sa_flags = SA_RESETHAND | SA_RESTART;
-  sigaction(SIGINT, &action, nullptr);
+  for (const int signal : {SIGINT, SIGTERM})
+    sigaction(signal, &action, nullptr);
   return [] { return interrupted != 0; };
 }
 

@@ -1,4 +1,5 @@
-// Lets Ctrl-C end a search early instead of the program.
+// Lets Ctrl-C, or who stops the process, end a search early instead of the
+// program.
 #ifndef AITUNE_FRONTEND_CLI_INTERRUPT_H_
 #define AITUNE_FRONTEND_CLI_INTERRUPT_H_
 
@@ -6,8 +7,9 @@
 
 namespace aitune::cli {
 
-// After this call, the first Ctrl-C (SIGINT) only makes the returned function
-// return true; the second ends the program. The function is thread-safe.
+// After this call, the first SIGINT (Ctrl-C) or SIGTERM only makes the returned
+// function return true; another one of the kind ends the program. The function
+// is thread-safe.
 std::function<bool()> StopOnInterrupt();
 
 }  // namespace aitune::cli

@@ -48,12 +48,14 @@ std::string ValueText(const c10::IValue& value) {
     elements.push_back(absl::StrFormat("%.6g", first[i].item<double>()));
   }
   if (numbers.numel() > first.numel()) elements.push_back("...");
-  return absl::StrCat(tensor.layout() == at::kStrided
-                          ? ""
-                          : absl::StrCat(frontend::StorageText(tensor), " "),
-                      c10::toString(tensor.scalar_type()),
-                      frontend::SizesText(tensor), " ",
-                      absl::StrJoin(elements, " "));
+  const std::optional<DataType> dtype =
+      frontend::FromScalarType(tensor.scalar_type());
+  return absl::StrCat(
+      tensor.layout() == at::kStrided
+          ? ""
+          : absl::StrCat(frontend::StorageText(tensor), " "),
+      dtype ? std::string(Name(*dtype)) : c10::toString(tensor.scalar_type()),
+      frontend::SizesText(tensor), " ", absl::StrJoin(elements, " "));
 }
 
 std::string OutputsText(const c10::IValue& result) {

@@ -1,5 +1,6 @@
 #include <filesystem>
 #include <iostream>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "compiler/tune/TuningDatabase.h"
@@ -35,6 +36,12 @@ absl::StatusOr<int> ManageTuning(const Options& options) {
       return kSuccess;
     }
     case TuningAction::kExport: {
+      std::error_code error;
+      if (std::filesystem::equivalent(file, options.tuning_file, error))
+        return absl::InvalidArgumentError(
+            absl::StrCat(options.tuning_file,
+                         " is the tuning database itself, which would be "
+                         "replaced; give another file"));
       absl::StatusOr<int64_t> count =
           (*database)->exportTo(options.tuning_file);
       if (!count.ok()) return count.status();

@@ -305,7 +305,7 @@ absl::Status CheckCompileOptions(const CompileOptions& options) {
                                                    "; leave it out"));
   };
   if (!device.is_gpu() && (options.tf32Matmul || !options.tf32Convolution))
-    return no_effect("the choice of what may round to tf32",
+    return no_effect("--tf32: what may round to tf32",
                      "which computes in float32");
   if (!device.is_gpu()) return absl::OkStatus();
   if (!options.target.empty())

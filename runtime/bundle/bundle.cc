@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -188,8 +189,10 @@ absl::StatusOr<Index> ParseHead(const fs::path& path, std::string_view bytes,
     return Damaged(path, "its index does not fit the checksum");
   index.digest = ToHex(hash);
   if (digest && absl::AsciiStrToLower(std::string(*digest)) != index.digest)
-    return Damaged(path, absl::StrCat("its digest is ", index.digest, ", not ",
-                                      std::string(*digest)));
+    return absl::DataLossError(
+        absl::StrCat(path.string(),
+                     ": is another checkpoint, or was changed: its digest is ",
+                     index.digest, ", not ", std::string(*digest)));
   if (!index.proto.ParseFromArray(text.data(), static_cast<int>(text.size())))
     return Damaged(path, "its index can't be read");
   index.bytes = kHeaderBytes + size;
@@ -243,6 +246,13 @@ absl::StatusOr<std::string> WriteFolder(const fs::path& path,
   if (!fs::is_empty(path, error) || error)
     return absl::AlreadyExistsError(
         absl::StrCat(path.string(), ": is not an empty folder"));
+  // Half a bundle would be in the way of the next one.
+  absl::Cleanup empty = [&] {
+    std::error_code ignored;
+    for (const fs::directory_entry& made :
+         fs::directory_iterator(path, ignored))
+      fs::remove_all(made.path(), ignored);
+  };
   // Those with names that must last: each folder on the way to a blob.
   std::set<fs::path> folders = {path, path.parent_path()};
   for (const auto& [name, bytes] : blobs) {
@@ -258,6 +268,7 @@ absl::StatusOr<std::string> WriteFolder(const fs::path& path,
   // Last: a folder without an index is no bundle.
   AITUNE_RETURN_IF_ERROR(WriteFile(path / kIndexFile, {Head(index)}));
   AITUNE_RETURN_IF_ERROR(SyncFolder(path));
+  std::move(empty).Cancel();
   return Sha256Hex(index);
 }
 

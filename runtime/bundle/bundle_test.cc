@@ -254,6 +254,16 @@ TEST_P(BundleTest, PathsAreCheckedBeforehand) {
       HasSubstr(folder() ? ": is a folder: name" : ": is a file: name"));
 }
 
+// Also where the parts that were written are many.
+TEST_P(BundleTest, NothingIsLeftOfOneThatFails) {
+  const absl::Status status =
+      WriteBundle(path_, {{"a", "x"}, {"a/b", "x"}}, GetParam()).status();
+  if (!folder()) return;
+  EXPECT_FALSE(status.ok());
+  EXPECT_TRUE(fs::is_empty(path_));
+  Write();
+}
+
 // As root, /dev/null would become a file.
 TEST_P(BundleTest, ADeviceOrPipeIsNotReplaced) {
   ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);

@@ -191,8 +191,8 @@ TEST(CommandLine, LibTorchRunsACallWhoseStridesAreSeen) {
     EXPECT_EQ(run.code, 0) << run.err;
     EXPECT_THAT(run.err, HasSubstr("LibTorch runs this call: argument 0 has a "
                                    "tensor, float32[3,4], that is not"));
-    EXPECT_THAT(run.out, HasSubstr("output[0] Float[3,4] 2 2"));
-    EXPECT_THAT(run.out, HasSubstr("output[1] Float[3,4] 1 1"));
+    EXPECT_THAT(run.out, HasSubstr("output[0] float32[3,4] 2 2"));
+    EXPECT_THAT(run.out, HasSubstr("output[1] float32[3,4] 1 1"));
     const Outcome tune = Aitune("tune --seconds 0 " + call);
     EXPECT_EQ(tune.code, 1) << tune.err;
     EXPECT_THAT(ErrorLine(tune), HasSubstr("that is not contiguous"));
@@ -202,8 +202,8 @@ TEST(CommandLine, LibTorchRunsACallWhoseStridesAreSeen) {
 TEST(CommandLine, RunPrintsWithoutAFile) {
   const Outcome outcome = Aitune("run tiny.pt --inputs samples.pt");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("output[0] Float[3,16]"));
-  EXPECT_THAT(outcome.out, HasSubstr("output[1] Float[] 24"));
+  EXPECT_THAT(outcome.out, HasSubstr("output[0] float32[3,16]"));
+  EXPECT_THAT(outcome.out, HasSubstr("output[1] float32[] 24"));
 }
 
 // Eager raises at the larger sizes of the range.
@@ -219,7 +219,7 @@ TEST(CommandLine, ASampleInARangeWhereTheModelRaisesIsCompiled) {
 TEST(CommandLine, NanIsComputedWith) {
   const Outcome outcome = Aitune("run tiny.pt --inputs nan.pt");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("output[0] Float[3,16] nan nan nan"));
+  EXPECT_THAT(outcome.out, HasSubstr("output[0] float32[3,16] nan nan nan"));
   EXPECT_EQ(Aitune("tune tiny.pt --inputs nan.pt --seconds 0").code, 0);
 }
 

@@ -72,7 +72,7 @@ TEST(RunCommand, PrintsResultsOfEveryLayout) {
   const Outcome outcome = Aitune("run sparse.pt --input 'float32[2]'");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.out,
-            "output[0] Sparse Float[2] 2 2\n"
+            "output[0] Sparse float32[2] 2 2\n"
             "output[1] ComplexFloat[2] 0 1 0 1\n");
 }
 
@@ -91,6 +91,36 @@ TEST(BackendsCommand, ListsKindsModesAndOptions) {
   EXPECT_THAT(Aitune("backends").out, HasSubstr("TorchInductorBackend"));
 }
 
+TEST(DeployCommand, KeepsWhatItReads) {
+  Shell("cp net.pt kept.pt");
+  const std::string before = ReadFile(Path("kept.pt"));
+  for (const char* arguments :
+       {"tune kept.pt --json kept.pt", "inspect kept.pt --json kept.pt",
+        "run kept.pt --output kept.pt", "deploy kept.pt --html kept.pt",
+        "deploy kept.pt --save kept.pt", "reduce kept.pt --output kept.pt",
+        "deploy net.pt --save key --sign kept.pt --json key.sig"}) {
+    const Outcome outcome =
+        Aitune(std::string(arguments) + " --input 'float32[2,8]'");
+    EXPECT_EQ(outcome.code, 1) << arguments;
+    EXPECT_EQ(ReadFile(Path("kept.pt")), before) << arguments;
+  }
+  // Before the minutes that the rest takes.
+  EXPECT_THAT(
+      ErrorLine(Aitune("deploy net.pt --input 'float32[2,8]' --save no/such")),
+      HasSubstr("--save no/such: there is no folder no; make it"));
+}
+
+// What it saved is no model for other commands.
+TEST(DeployCommand, NamesTheCommandForACheckpoint) {
+  Aitune(
+      "deploy net.pt --input 'float32[2,8]' --no-cache --seconds 0.02 "
+      "--save done.aitune");
+  for (const char* command : {"tune", "bench", "inspect", "deploy", "reduce"})
+    EXPECT_THAT(ErrorLine(Aitune(std::string(command) + " done.aitune")),
+                HasSubstr("was compiled before (aitune deploy --save): `aitune "
+                          "run` runs it"));
+}
+
 TEST(DeployCommand, SavesWhatRunRuns) {
   for (const char* path : {"net.aitune", "net.folder/"}) {
     const Outcome deployed = Aitune(
@@ -99,7 +129,7 @@ TEST(DeployCommand, SavesWhatRunRuns) {
                     "'TorchInductorBackend(mode=max-autotune)' --save ") +
         path + " --html page.html --json report.json");
     ASSERT_EQ(deployed.code, 0) << deployed.err;
-    EXPECT_THAT(deployed.out, HasSubstr("inputs     float32[batch0, 8]"));
+    EXPECT_THAT(deployed.out, HasSubstr("inputs     float32[1..4,8]"));
     EXPECT_THAT(
         deployed.out,
         HasSubstr("chosen     TorchInductorBackend(mode=max-autotune)"));
@@ -113,12 +143,15 @@ TEST(DeployCommand, SavesWhatRunRuns) {
     const size_t printed = deployed.out.find("digest     ");
     ASSERT_NE(printed, std::string::npos);
     const std::string digest = deployed.out.substr(printed + 11, 64);
+    EXPECT_EQ(report["saved"], path);
+    EXPECT_EQ(report["digest"], digest);
+    EXPECT_EQ(report["inputs"], "float32[1..4,8]");
     const Outcome ours = Aitune(run + " --digest " + digest);
     ASSERT_EQ(ours.code, 0) << ours.err;
     const Outcome other = Aitune(run + " --digest " + std::string(64, '0'));
     EXPECT_EQ(other.code, 1);
     EXPECT_THAT(ErrorLine(other), HasSubstr("its digest is " + digest));
-    EXPECT_THAT(ours.out, HasSubstr("output Float[3,16]"));
+    EXPECT_THAT(ours.out, HasSubstr("output float32[3,16]"));
     ASSERT_EQ(Aitune(run + " --output out.pt").code, 0);
     const std::string bytes = ReadFile(Path("out.pt"));
     EXPECT_TRUE(torch::allclose(
@@ -192,7 +225,7 @@ TEST(DeployCommand, ShipsAQuantizedModel) {
   EXPECT_EQ(report["compile"]["quantized_layers"][0]["scheme"], "int8wo");
   const Outcome ours = Aitune("run quantized.aitune --inputs samples.pt");
   ASSERT_EQ(ours.code, 0) << ours.err;
-  EXPECT_THAT(ours.out, HasSubstr("output Float[3,16]"));
+  EXPECT_THAT(ours.out, HasSubstr("output float32[3,16]"));
 }
 
 TEST(DeployCommand, TimesAQuantizedModelBesideTheOthers) {

@@ -1,10 +1,12 @@
 #include "frontend/torchscript/copy_modules.h"
 
 #include <ATen/core/ivalue.h>
+#include <torch/csrc/jit/api/function_impl.h>
 
-#include <map>
 #include <memory>
 #include <utility>
+
+#include "frontend/torchscript/module_objects.h"
 
 namespace aitune::frontend {
 namespace {
@@ -31,6 +33,88 @@ c10::intrusive_ptr<Object> Copy(
   return made;
 }
 
+void CollectClasses(const Object& original, const Object& copy,
+                    CopiedClasses& classes) {
+  if (!classes.emplace(original.type().get(), copy.type()).second) return;
+  for (size_t i = 0; i < original.slots().size(); ++i) {
+    if (original.type()->getAttribute(i)->is_module())
+      CollectClasses(original.getSlot(i).toObjectRef(),
+                     copy.getSlot(i).toObjectRef(), classes);
+  }
+}
+
+// Copies of the functions that a program calls by themselves, not as methods,
+// which LibTorch leaves in the unit where they are.
+class CopiedFunctions {
+ public:
+  // `unit` gets them.
+  CopiedFunctions(torch::jit::CompilationUnit& unit,
+                  const CopiedClasses& classes)
+      : unit_(unit), classes_(classes) {}
+
+  // The hooks of submodules, which LibTorch's clones have not. `top` is the
+  // class of the module itself, whose hooks are not called by its program.
+  void CopyHooks(const c10::ClassType& top) {
+    for (const auto& [type, copied] : classes_) {
+      const auto& original = static_cast<const c10::ClassType&>(*type);
+      const auto copy = copied->expect<c10::ClassType>();
+      if (copy.get() == &top || !copy->getForwardPreHooks().empty() ||
+          !copy->getForwardHooks().empty())
+        continue;
+      for (torch::jit::Function* const hook : original.getForwardPreHooks())
+        copy->addForwardPreHook(
+            Copy(*hook, c10::QualifiedName(*copy->name(), hook->name())));
+      for (torch::jit::Function* const hook : original.getForwardHooks())
+        copy->addForwardHook(
+            Copy(*hook, c10::QualifiedName(*copy->name(), hook->name())));
+    }
+  }
+
+  void ReplaceIn(torch::jit::Function& function) {
+    if (!function.isGraphFunction()) return;
+    function.ensure_defined();
+    ReplaceIn(*torch::jit::toGraphFunction(function).graph()->block());
+  }
+
+ private:
+  void ReplaceIn(torch::jit::Block& block) {
+    for (torch::jit::Node* node : block.nodes()) {
+      for (torch::jit::Block* inner : node->blocks()) ReplaceIn(*inner);
+      if (node->kind() != c10::prim::CallFunction) continue;
+      const auto type = node->input(0)->type()->cast<c10::FunctionType>();
+      if (type != nullptr)
+        node->input(0)->setType(
+            c10::FunctionType::create(CopyOf(*type->function())));
+    }
+  }
+
+  torch::jit::Function* CopyOf(torch::jit::Function& function) {
+    const c10::QualifiedName& name = function.qualname();
+    if (!function.isGraphFunction() || unit_.find_function(name) == &function)
+      return &function;
+    return Copy(function, name);
+  }
+
+  torch::jit::Function* Copy(torch::jit::Function& function,
+                             const c10::QualifiedName& name) {
+    torch::jit::Function*& copy = copies_[&function];
+    if (copy != nullptr) return copy;
+    function.ensure_defined();
+    std::shared_ptr<torch::jit::Graph> graph =
+        torch::jit::toGraphFunction(function).graph()->copy();
+    UseCopiedClasses(classes_, *graph);
+    copy = unit_.create_function(
+        unit_.find_function(name) == nullptr ? name : unit_.mangle(name),
+        std::move(graph));
+    ReplaceIn(*copy);
+    return copy;
+  }
+
+  torch::jit::CompilationUnit& unit_;
+  const CopiedClasses& classes_;
+  std::map<const torch::jit::Function*, torch::jit::Function*> copies_;
+};
+
 }  // namespace
 
 torch::jit::ObjectPtr CopyObjects(const torch::jit::Module& module) {
@@ -45,8 +129,35 @@ torch::jit::Module CopyModulesWithUnit(const torch::jit::Module& module) {
            copies));
 }
 
+CopiedClasses ClassesOfCopy(const torch::jit::Module& original,
+                            const torch::jit::Module& copy) {
+  CopiedClasses classes;
+  CollectClasses(*original._ivalue(), *copy._ivalue(), classes);
+  return classes;
+}
+
+void UseCopiedClasses(const CopiedClasses& classes, torch::jit::Graph& graph) {
+  graph.remapTypes([&](const c10::TypePtr& type) {
+    const auto found = classes.find(type.get());
+    return found == classes.end() ? type : found->second;
+  });
+}
+
+void CopyCalledFunctions(const torch::jit::Module& module,
+                         const CopiedClasses& classes) {
+  CopiedFunctions functions(*module._ivalue()->compilation_unit(), classes);
+  functions.CopyHooks(*module.type());
+  VisitModules(*module._ivalue(), [&](Object& inner) {
+    for (torch::jit::Function* const method : inner.type()->methods())
+      functions.ReplaceIn(*method);
+  });
+}
+
 torch::jit::Module CloneProgram(const torch::jit::Module& module) {
-  return CopyModulesWithUnit(module).clone(/*inplace=*/true);
+  const torch::jit::Module clone =
+      CopyModulesWithUnit(module).clone(/*inplace=*/true);
+  CopyCalledFunctions(clone, ClassesOfCopy(module, clone));
+  return clone;
 }
 
 }  // namespace aitune::frontend

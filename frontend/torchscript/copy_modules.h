@@ -9,6 +9,9 @@
 #define AITUNE_FRONTEND_TORCHSCRIPT_COPY_MODULES_H_
 
 #include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <map>
 
 namespace aitune::frontend {
 
@@ -21,8 +24,23 @@ torch::jit::ObjectPtr CopyObjects(const torch::jit::Module& module);
 // the result. The functions are `module`'s, whose unit must outlive the result.
 torch::jit::Module CopyModulesWithUnit(const torch::jit::Module& module);
 
-// The same with types and functions of its own, too, which may be changed. May
+// The class of the copy, by the class of the original, of a module and its
+// submodules.
+using CopiedClasses = std::map<const c10::Type*, c10::TypePtr>;
+CopiedClasses ClassesOfCopy(const torch::jit::Module& original,
+                            const torch::jit::Module& copy);
+
+// Replaces the classes of originals in `graph`.
+void UseCopiedClasses(const CopiedClasses& classes, torch::jit::Graph& graph);
+
+// Gives the compilation unit of `module` copies, for `classes`, of the
+// functions of others that its methods call, which they call from then on. May
 // throw LibTorch's exceptions.
+void CopyCalledFunctions(const torch::jit::Module& module,
+                         const CopiedClasses& classes);
+
+// As CopyModulesWithUnit, with types and functions of its own, too, which may
+// be changed. May throw LibTorch's exceptions.
 torch::jit::Module CloneProgram(const torch::jit::Module& module);
 
 }  // namespace aitune::frontend

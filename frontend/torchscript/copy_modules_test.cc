@@ -44,6 +44,42 @@ TEST(CopyModules, SharesTensorsAndKeepsOneSubmoduleOfTwoNames) {
   }
 }
 
+// The program is then whole without the one that it is a copy of.
+TEST(CopyModules, HaveFunctionsOfTheirOwn) {
+  const auto resolver =
+      [](const std::shared_ptr<torch::jit::CompilationUnit>& unit) {
+        struct Functions : torch::jit::Resolver {
+          std::shared_ptr<torch::jit::CompilationUnit> unit;
+          std::shared_ptr<torch::jit::SugaredValue> resolveValue(
+              const std::string& name, torch::jit::GraphFunction& function,
+              const torch::jit::SourceRange& place) override {
+            if (torch::jit::Function* const found = unit->find_function(name))
+              return std::make_shared<torch::jit::FunctionValue>(found);
+            return torch::jit::nativeResolver()->resolveValue(name, function,
+                                                              place);
+          }
+        };
+        auto made = std::make_shared<Functions>();
+        made->unit = unit;
+        return made;
+      };
+  torch::jit::Module copy("none");
+  {
+    auto unit = std::make_shared<torch::jit::CompilationUnit>();
+    unit->define(std::nullopt, "def twice(x):\n  return x * 2\n",
+                 torch::jit::nativeResolver(), nullptr);
+    unit->define(std::nullopt, "def more(x):\n  return twice(x) + 1\n",
+                 resolver(unit), nullptr);
+    torch::jit::Module module(c10::QualifiedName("__torch__.Calls"), unit);
+    module.define("def forward(self, x):\n  return more(twice(x))\n",
+                  resolver(unit));
+    copy = CloneProgram(module);
+  }
+  EXPECT_TRUE(
+      copy.forward({at::ones({3})}).toTensor().equal(at::full({3}, 5.f)));
+  EXPECT_EQ(copy._ivalue()->compilation_unit()->get_functions().size(), 3u);
+}
+
 // A model is traced anew for each version, and each time its weights are
 // replaced.
 TEST(CopyModules, KeepTheUnitOfAModelFromGrowing) {

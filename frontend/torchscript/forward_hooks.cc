@@ -3,7 +3,6 @@
 #include <torch/csrc/jit/api/function_impl.h>
 #include <torch/csrc/jit/ir/ir.h>
 
-#include <map>
 #include <memory>
 #include <vector>
 
@@ -12,39 +11,24 @@
 namespace aitune::frontend {
 namespace {
 
-using Object = c10::ivalue::Object;
 using torch::jit::Graph;
 using torch::jit::Value;
-// The class of each module's copy.
-using Classes = std::map<const c10::Type*, c10::TypePtr>;
-
-void CollectClasses(const Object& original, const Object& copy,
-                    Classes& classes) {
-  if (!classes.emplace(original.type().get(), copy.type()).second) return;
-  for (size_t i = 0; i < original.slots().size(); ++i) {
-    if (original.type()->getAttribute(i)->is_module())
-      CollectClasses(original.getSlot(i).toObjectRef(),
-                     copy.getSlot(i).toObjectRef(), classes);
-  }
-}
 
 // What a hook returns, given `arguments`: inserted at the graph's point.
-Value* Insert(Graph& graph, torch::jit::Function* hook, const Classes& classes,
+Value* Insert(Graph& graph, torch::jit::Function* hook,
+              const CopiedClasses& classes,
               const std::vector<Value*>& arguments) {
   hook->ensure_defined();
   const std::shared_ptr<Graph> body =
       torch::jit::toGraphFunction(*hook).graph()->copy();
-  body->remapTypes([&](const c10::TypePtr& type) {
-    const auto found = classes.find(type.get());
-    return found == classes.end() ? type : found->second;
-  });
+  UseCopiedClasses(classes, *body);
   return torch::jit::insertGraph(graph, *body, arguments).at(0);
 }
 
 // LibTorch has checked the types that hooks take and return.
 class Hooks {
  public:
-  Hooks(Graph& graph, const Classes& classes)
+  Hooks(Graph& graph, const CopiedClasses& classes)
       : graph_(graph),
         classes_(classes),
         self_(graph.inputs()[0]),
@@ -94,7 +78,7 @@ class Hooks {
   }
 
   Graph& graph_;
-  const Classes& classes_;
+  const CopiedClasses& classes_;
   Value* const self_;
   std::vector<Value*> arguments_;  // of the program, after the hooks so far
 };
@@ -106,8 +90,7 @@ torch::jit::Module WithHooksInForward(const torch::jit::Module& module) {
   if (type->getForwardPreHooks().empty() && type->getForwardHooks().empty())
     return module;
   const torch::jit::Module merged = CloneProgram(module);
-  Classes classes;
-  CollectClasses(*module._ivalue(), *merged._ivalue(), classes);
+  const CopiedClasses classes = ClassesOfCopy(module, merged);
   torch::jit::Function& forward = merged.get_method("forward").function();
   Graph& graph = *torch::jit::toGraphFunction(forward).graph();
   Hooks hooks(graph, classes);
@@ -115,6 +98,7 @@ torch::jit::Module WithHooksInForward(const torch::jit::Module& module) {
   hooks.InsertAfter(type->getForwardHooks());
   forward.setSchema(forward.getSchema().cloneWithReturns(
       {c10::Argument("", graph.outputs()[0]->type())}));
+  CopyCalledFunctions(merged, classes);
   return merged;
 }
 

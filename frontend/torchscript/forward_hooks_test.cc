@@ -1,6 +1,8 @@
 #include "frontend/torchscript/forward_hooks.h"
 
 #include <ATen/ATen.h>
+#include <torch/csrc/jit/frontend/resolver.h>
+#include <torch/csrc/jit/ir/irparser.h>
 #include <torch/csrc/jit/serialization/export.h>
 #include <torch/csrc/jit/serialization/import.h>
 
@@ -83,6 +85,51 @@ TEST(ForwardHooks, AreNotCalledTwice) {
   const c10::IValue result = loaded({at::ones({2})});
   EXPECT_TRUE(
       result.toTupleRef().elements()[1].toTensor().equal(at::full({2}, 12.)));
+}
+
+// A submodule's are functions of its class, which the program calls.
+TEST(ForwardHooks, ThoseOfSubmodulesStayTheirs) {
+  struct HookResolver : torch::jit::Resolver {
+    torch::jit::Function* hook = nullptr;
+    std::shared_ptr<torch::jit::SugaredValue> resolveValue(
+        const std::string& name, torch::jit::GraphFunction& function,
+        const torch::jit::SourceRange& place) override {
+      if (name == "hook")
+        return std::make_shared<torch::jit::FunctionValue>(hook);
+      return torch::jit::nativeResolver()->resolveValue(name, function, place);
+    }
+  };
+  std::stringstream bytes;
+  {
+    torch::jit::Module inner("inner"), outer("outer");
+    inner.define("def forward(self, x: Tensor):\n  return x * 3\n");
+    auto& unit = *inner._ivalue()->compilation_unit();
+    const auto graph = std::make_shared<torch::jit::Graph>();
+    torch::jit::parseIR(R"(
+graph(%self, %given, %result):
+  %one : int = prim::Constant[value=1]()
+  %sum : Tensor = aten::add(%result, %one, %one)
+  return (%sum))",
+                        graph.get());
+    graph->inputs()[0]->setType(inner.type());
+    graph->inputs()[1]->setType(
+        c10::TupleType::create({c10::TensorType::get()}));
+    auto resolver = std::make_shared<HookResolver>();
+    resolver->hook = unit.create_function(
+        c10::QualifiedName(*inner.type()->name(), "hook"), graph);
+    inner.type()->addForwardHook(resolver->hook);
+    outer.register_module("inner", inner);
+    outer.define(
+        "def forward(self, x: Tensor):\n"
+        "  return hook(self.inner, (x,), self.inner.forward(x))\n"
+        "def twice(self, given: Tuple[Tensor]) -> Tuple[Tensor]:\n"
+        "  return (given[0] * 2,)\n",
+        resolver);
+    outer.type()->addForwardPreHook(outer.type()->findMethod("twice"));
+    WithHooksInForward(outer).save(bytes);
+  }
+  torch::jit::Module loaded = torch::jit::load(bytes);
+  EXPECT_TRUE(loaded({at::ones({2})}).toTensor().equal(at::full({2}, 7.f)));
 }
 
 TEST(ForwardHooks, AModuleWithoutStaysItself) {

@@ -193,7 +193,7 @@ absl::StatusOr<Trace> TraceCall(
     std::vector<std::string> notes, const ModelState& saved, ModuleState& state,
     TraceFindings& findings) {
   const SizeRegion whole_region = region;
-  const size_t long_before = findings.long_loops.size();
+  const size_t whole_before = findings.whole_loops.size();
   const size_t written_before = findings.written_inputs.size();
   const size_t overwritten_before = CountOverwritten(findings);
   Interpreter interpreter(prepared.graph, &fitter, &region, options, &findings);
@@ -209,7 +209,7 @@ absl::StatusOr<Trace> TraceCall(
         return BuildOutput(interpreter, result,
                            &interpreter.builder().trace().output_structure);
       });
-  if (findings.long_loops.size() > long_before ||
+  if (findings.whole_loops.size() > whole_before ||
       findings.written_inputs.size() > written_before ||
       (status.ok() && CountOverwritten(findings) > overwritten_before)) {
     region = whole_region;

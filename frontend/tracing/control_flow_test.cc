@@ -308,6 +308,31 @@ def forward(self, x: Tensor) -> Tensor:
   EXPECT_THAT(trace->ops[1].must_fall_back, HasSubstr("too long to unroll"));
 }
 
+// Steps of numbers that data decides: a call of LibTorch for each costs more
+// than the loop.
+TEST(ControlFlow, LoopsWithLittleToCompileAreLibTorchs) {
+  const auto trace = TraceAndCompare(R"(
+def forward(self, x: Tensor) -> Tuple[Tensor, int]:
+  y = x.abs() * 8
+  last, changes = -1, 0
+  for i in range(40):
+    now = int(y[i])
+    if now != last:
+      changes += 1
+    last = now
+  for i in range(40):
+    y = y.sin() + x[i]
+  return y.exp(), changes
+)",
+                                     {"float32[40]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  const std::vector<std::string> names = OpNames(*trace);
+  EXPECT_EQ(std::count(names.begin(), names.end(), "prim::Loop"), 1);
+  EXPECT_EQ(std::count(names.begin(), names.end(), "prim::If"), 0);
+  // The other one is unrolled.
+  EXPECT_GT(trace->ops.size(), 80);
+}
+
 // Each loop is short, and what they do together is not.
 TEST(ControlFlow, LongNestedLoopsAreLibTorchs) {
   TraceOptions options;

@@ -385,10 +385,24 @@ bool Interpreter::LoopDependsOnData(Node* node) {
   return tainted.count(body->outputs()[0]) > 0;
 }
 
+bool Interpreter::IsMostlyLibTorchs() const {
+  // Fewer cost little, whoever runs them.
+  constexpr size_t kFewOps = 64;
+  const std::vector<TraceOp>& ops = builder_.trace().ops;
+  const size_t count = ops.size() - ops_before_loop_;
+  if (count < kFewOps) return false;
+  const auto of_libtorch = static_cast<size_t>(std::count_if(
+      ops.begin() + static_cast<std::ptrdiff_t>(ops_before_loop_), ops.end(),
+      [](const auto& op) { return !op.must_fall_back.empty(); }));
+  return 2 * of_libtorch > count;
+}
+
 absl::Status Interpreter::RunLoop(Node* node) {
   if (LoopDependsOnData(node))
     return RunAsRegion(node, "how often it runs depends on data");
-  if (findings_.long_loops.count(node) > 0) return RunAsRegion(node, kLongLoop);
+  if (const auto whole = findings_.whole_loops.find(node);
+      whole != findings_.whole_loops.end())
+    return RunAsRegion(node, whole->second);
   if (options_.rolled_loops && !Get(node->input(0))->uniform)
     return RunAsRegion(node, kRolledLoop);
   AITUNE_ASSIGN_OR_RETURN(
@@ -409,7 +423,7 @@ absl::Status Interpreter::RunLoop(Node* node) {
     if (iteration >= options_.max_loop_iterations ||
         static_cast<int64_t>(builder_.op_count() - ops_before_loop_) >
             options_.max_loop_ops) {
-      findings_.long_loops.insert(outermost_loop_);
+      findings_.whole_loops.emplace(outermost_loop_, kLongLoop);
       return absl::UnimplementedError(kLongLoop);
     }
     Set(body->inputs()[0], MakePlain(std::vector<c10::IValue>(
@@ -417,6 +431,10 @@ absl::Status Interpreter::RunLoop(Node* node) {
     for (size_t i = 0; i < carried.size(); ++i)
       Set(body->inputs()[i + 1], carried[i]);
     AITUNE_RETURN_IF_ERROR(RunBlock(body));
+    if (outermost && IsMostlyLibTorchs()) {
+      findings_.whole_loops.emplace(node, kLibTorchsLoop);
+      return absl::UnimplementedError(kLibTorchsLoop);
+    }
     const std::vector<ProbedRef> outputs = GetAll(body->outputs());
     for (const ProbedRef& output : outputs) {
       if (output == nullptr)

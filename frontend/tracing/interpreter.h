@@ -54,6 +54,10 @@ inline constexpr char kUntypedArgument[] =
 // The reason why LibTorch runs a loop whole whose length is known.
 inline constexpr char kLongLoop[] = "a loop is too long to unroll";
 
+// The reason why LibTorch runs a loop whole that could be unrolled.
+inline constexpr char kLibTorchsLoop[] =
+    "most operators of its iterations would be LibTorch's";
+
 // The reason why LibTorch runs a loop whole with TraceOptions::rolled_loops.
 inline constexpr char kRolledLoop[] = "its length depends on sizes";
 
@@ -64,9 +68,10 @@ class Interpreter {
   // `fitter`, `region` and `options` must outlive this. The fitter's probes
   // must be points of the region, which shrinks when the program decides by
   // sizes. The graph must be inlined; it is only read. LibTorch runs
-  // `findings->long_loops` whole; Run adds the outermost loop around one that
-  // is too long to unroll, and gives up. So it does at the first write to an
-  // input that is not among `findings->written_inputs`, which it adds.
+  // `findings->whole_loops` whole; Run adds the outermost loop around one that
+  // is too long to unroll, or that holds little to compile, and gives up. So it
+  // does at the first write to an input that is not among
+  // `findings->written_inputs`, which it adds.
   Interpreter(std::shared_ptr<torch::jit::Graph> graph,
               const SizeFitter* fitter, SizeRegion* region,
               const TraceOptions& options, TraceFindings* findings);
@@ -131,6 +136,9 @@ class Interpreter {
   absl::StatusOr<int64_t> UniformInt(const ProbedRef& value,
                                      absl::string_view what);
   bool LoopDependsOnData(torch::jit::Node* node);
+  // Whether most operators of the outermost loop, as far as it is unrolled, are
+  // LibTorch's, which costs more than if it ran the loop.
+  bool IsMostlyLibTorchs() const;
   const ProbedRef& Get(torch::jit::Value* value);
   void Set(torch::jit::Value* value, ProbedRef content) {
     environment_[value] = std::move(content);

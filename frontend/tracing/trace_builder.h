@@ -79,6 +79,7 @@ class TraceBuilder {
     return trace_.values[static_cast<size_t>(id)];
   }
   Trace& trace() { return trace_; }
+  const Trace& trace() const { return trace_; }
   size_t op_count() const { return trace_.ops.size(); }
   const std::vector<RecordedOp>& recorded() const { return recorded_; }
 

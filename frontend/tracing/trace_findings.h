@@ -9,13 +9,13 @@
 #include <cstddef>
 #include <map>
 #include <set>
-#include <unordered_set>
+#include <unordered_map>
 
 namespace aitune::frontend {
 
 struct TraceFindings {
-  // Loops of the graph that are not unrolled.
-  std::unordered_set<const torch::jit::Node*> long_loops;
+  // Loops of the graph that LibTorch runs whole, with the reasons.
+  std::unordered_map<const torch::jit::Node*, const char*> whole_loops;
   // The inputs, by their places in Trace::inputs, that the program writes.
   std::set<size_t> written_inputs;
   // TracedStorage::overwritten of each of the model's own tensors, and of these

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <numeric>
+#include <random>
 
 namespace aitune {
 namespace {
@@ -71,9 +72,13 @@ std::vector<absl::StatusOr<TimingSummary>> TimeInterleaved(
     if (rounds >= options.min_rounds) return spent >= options.milliseconds;
     return rounds >= kFewestRounds && spent >= 4 * options.milliseconds;
   };
+  std::vector<size_t> order(runs.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::mt19937 random;
   for (int round = -options.warmup_rounds; round < 0 || !enough(round);
        ++round) {
-    for (size_t i = 0; i < runs.size(); ++i) {
+    std::shuffle(order.begin(), order.end(), random);
+    for (const size_t i : order) {
       if (!statuses[i].ok()) continue;
       if (options.before_call) statuses[i] = options.before_call();
       if (!statuses[i].ok()) continue;

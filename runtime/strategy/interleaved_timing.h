@@ -2,7 +2,9 @@
 //
 // A machine's speed changes from second to second, with its clock rate, its
 // caches and other processes. So the functions are called in turn, round after
-// round, and a change affects all of them alike. The median is reported with
+// round, and a change affects all of them alike. Each round has an order of its
+// own, drawn at random: what one leaves in the caches would otherwise always
+// help, or hinder, the same other one. The median is reported with
 // bounds at 95 % confidence that assume nothing about the distribution (David
 // and Nagaraja, Order Statistics, 7.1), and the 99th percentile, because
 // services are judged by it.
@@ -61,7 +63,8 @@ struct TimingOptions {
 // allocates its results should. Thread-safe.
 void KeepFreedMemory();
 
-// Calls all of `runs` in each round. Returns for each, in order, its summary,
+// Calls all of `runs` in each round, in an order that is the same in each
+// process. Returns for each, in order, its summary,
 // or the error of its first call that failed; the others go on without it.
 std::vector<absl::StatusOr<TimingSummary>> TimeInterleaved(
     absl::Span<const std::function<absl::Status()>> runs,

@@ -4,8 +4,10 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <map>
 #include <numeric>
 #include <random>
+#include <string>
 
 #include "absl/base/config.h"
 #include "gtest/gtest.h"
@@ -76,10 +78,28 @@ class TimeInterleavedTest : public testing::Test {
 TEST_F(TimeInterleavedTest, RunsInTurn) {
   options_.min_rounds = options_.max_rounds = 3;
   const auto result = TimeInterleaved({Takes(1, 'a'), Takes(5, 'b')}, options_);
-  EXPECT_EQ(calls_, "ababababab");
+  ASSERT_EQ(calls_.size(), 10);
+  for (size_t round = 0; round < calls_.size(); round += 2)
+    EXPECT_NE(calls_[round], calls_[round + 1]) << calls_;
   EXPECT_EQ(result[0]->rounds, 3);
   EXPECT_EQ(result[0]->median, 1);
   EXPECT_EQ(result[1]->median, 5);
+}
+
+// Each comes after each other one, and itself, about equally often.
+TEST_F(TimeInterleavedTest, NoneAlwaysFollowsTheSame) {
+  options_.min_rounds = options_.max_rounds = 3000;
+  options_.milliseconds = 1e9;
+  ASSERT_EQ(
+      TimeInterleaved({Takes(1, 'a'), Takes(1, 'b'), Takes(1, 'c')}, options_)
+          .size(),
+      3);
+  std::map<std::string, int> pairs;
+  for (size_t i = 0; i + 1 < calls_.size(); ++i) ++pairs[calls_.substr(i, 2)];
+  for (const char* const different : {"ab", "ac", "ba", "bc", "ca", "cb"})
+    EXPECT_NEAR(pairs[different], 9000 * 4 / 27, 150) << different;
+  for (const char* const same : {"aa", "bb", "cc"})
+    EXPECT_NEAR(pairs[same], 9000 / 27, 80) << same;
 }
 
 // A machine that gets slower during the measurement slows all alike.

@@ -8,6 +8,7 @@
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 namespace aitune {
 #define GEN_PASS_DEF_LAYOUT
@@ -124,6 +125,26 @@ bool isOfPlanes(ConvolutionOp op) {
          filter.getDimSize(1) == 1 && constant.getDefiningOp<ConstantOp>();
 }
 
+/// Whether windows of planes are read as fast as those of channels: they don't
+/// overlap.
+template <typename Pool> bool isOfPlanes(Pool op) {
+  return llvm::all_of(
+      llvm::zip_equal(op.getKernelSize(), op.getStride()),
+      [](auto axis) { return std::get<0>(axis) <= std::get<1>(axis); });
+}
+
+/// Whether `op`, which chooses the layout, is as fast in that of planes.
+bool isOfPlanes(Operation *op, bool depthwisePlanes) {
+  return llvm::TypeSwitch<Operation *, bool>(op)
+      .Case([&](ConvolutionOp convolution) {
+        return depthwisePlanes && isOfPlanes(convolution);
+      })
+      .Case<MaxPool2dOp, AvgPool2dOp>(
+          [](auto pool) { return isOfPlanes(pool); })
+      .Case([](UpsampleNearest2dOp) { return true; })
+      .Default(false);
+}
+
 /// Whether data of `op` is not in the order of its operands' and results' axes,
 /// or is no tensor of activations: the layout beyond it is another matter.
 bool endsLayout(Operation *op) {
@@ -131,16 +152,19 @@ bool endsLayout(Operation *op) {
          isa<Contraction>(op) || op->hasTrait<OpTrait::IsTerminator>();
 }
 
-/// Whether no operation that chooses a layout, but other convolutions of
-/// planes, and no permute is connected with `start`.
-bool standsAlone(ConvolutionOp start) {
+/// Whether no operation that chooses a layout, but others of planes of the kind
+/// of `start` (convolutions, or pools and upsamples), and no permute is
+/// connected with it.
+bool standsAlone(Operation *start, bool depthwisePlanes) {
+  const bool convolves = isa<ConvolutionOp>(start);
   SmallVector<Operation *> open{start};
   llvm::SmallPtrSet<Operation *, 32> seen{start};
   while (!open.empty()) {
     Operation *op = open.pop_back_val();
     auto convolution = dyn_cast<ConvolutionOp>(op);
-    if (convolution ? !isOfPlanes(convolution)
-                    : choosesLayout(op) || isa<PermuteOp>(op))
+    if (choosesLayout(op)
+            ? bool(convolution) != convolves || !isOfPlanes(op, depthwisePlanes)
+            : isa<PermuteOp>(op))
       return false;
     if (!convolution && endsLayout(op))
       continue;
@@ -290,11 +314,11 @@ public:
 
   void runOnOperation() override {
     KeptSet kept;
-    if (depthwisePlanes)
-      getOperation().walk([&](ConvolutionOp op) {
-        if (isOfPlanes(op) && standsAlone(op))
-          kept.insert(op);
-      });
+    getOperation().walk([&](Operation *op) {
+      if (choosesLayout(op) && isOfPlanes(op, depthwisePlanes) &&
+          standsAlone(op, depthwisePlanes))
+        kept.insert(op);
+    });
     RewritePatternSet patterns(&getContext());
     patterns.add<WindowToChannelsLast<ConvolutionOp>,
                  WindowToChannelsLast<MaxPool2dOp>,

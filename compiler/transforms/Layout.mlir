@@ -185,3 +185,33 @@ func.func @other_orders(%x: tensor<4x8xf32>, %y: tensor<8x4xf32>, %z: tensor<2x5
   %3 = ait.relu %2 : tensor<2x3x5x8xf32>
   return %1, %3 : tensor<8x4xf32>, tensor<2x3x5x8xf32>
 }
+
+// -----
+
+// Pools whose windows don't overlap, and copies of pixels, are as fast in planes
+// and stay there when nothing beside them wants another layout.
+// CHECK-LABEL: func.func @planes
+// CHECK-NOT:     ait.permute
+// CHECK:         ait.max_pool2d %arg0
+// CHECK-NOT:     channels_last
+// CHECK:         return
+func.func @planes(%x: tensor<1x8x6x6xf32>) -> tensor<1x8x6x6xf32> {
+  %0 = ait.max_pool2d %x {kernel_size = array<i64: 2, 2>, stride = array<i64: 2, 2>, padding = array<i64: 0, 0>, dilation = array<i64: 1, 1>} : tensor<1x8x6x6xf32> -> tensor<1x8x3x3xf32>
+  %1 = ait.relu %0 : tensor<1x8x3x3xf32>
+  %2 = ait.upsample_nearest2d %1 {scale_h = 5.000000e-01 : f64, scale_w = 5.000000e-01 : f64} : tensor<1x8x3x3xf32> -> tensor<1x8x6x6xf32>
+  return %2 : tensor<1x8x6x6xf32>
+}
+
+// -----
+
+// Windows that overlap are read faster channel by channel, and so are those of
+// all that is connected with them.
+// CHECK-LABEL: func.func @overlapping
+// CHECK:         ait.permute %arg0
+// CHECK:         ait.max_pool2d {{.*}}channels_last
+// CHECK:         ait.max_pool2d {{.*}}channels_last
+func.func @overlapping(%x: tensor<1x8x7x7xf32>) -> tensor<1x8x1x1xf32> {
+  %0 = ait.max_pool2d %x {kernel_size = array<i64: 3, 3>, stride = array<i64: 2, 2>, padding = array<i64: 0, 0>, dilation = array<i64: 1, 1>} : tensor<1x8x7x7xf32> -> tensor<1x8x3x3xf32>
+  %1 = ait.max_pool2d %0 {kernel_size = array<i64: 2, 2>, stride = array<i64: 2, 2>, padding = array<i64: 0, 0>, dilation = array<i64: 1, 1>} : tensor<1x8x3x3xf32> -> tensor<1x8x1x1xf32>
+  return %1 : tensor<1x8x1x1xf32>
+}

@@ -32,6 +32,21 @@ AffineExpr addressIn(const RowBuffer &buffer, ArrayRef<AffineExpr> exprs) {
   return address;
 }
 
+/// Whether the form's value is a multiple of `number` where that of `dim`,
+/// which has the coefficient 1, is.
+bool isMultipleOf(const LinearForm &form, unsigned dim, int64_t number) {
+  auto isMultiple = [&](AffineExpr expr) {
+    std::optional<int64_t> value = getConstant(expr);
+    return value && *value % number == 0;
+  };
+  return isMultiple(form.constant) &&
+         llvm::all_of(form.terms, [&](const LinearForm::Term &term) {
+           auto of = dyn_cast<AffineDimExpr>(term.term);
+           return (of && of.getPosition() == dim) ||
+                  isMultiple(term.coefficient);
+         });
+}
+
 } // namespace
 
 Value PointEmitter::materialize(AffineExpr expr) {
@@ -425,6 +440,12 @@ void PointEmitter::store(Value value, Value pointer, RankedTensorType type,
     Value at = element(pointer, elementType, materializeUniform(address));
     if (mask)
       LLVM::MaskedStoreOp::create(b, location, value, at, mask, alignment);
+    else if (streamed.contains(pointer) &&
+             isMultipleOf(form, *scope->laneDim, scope->lanes))
+      LLVM::StoreOp::create(
+          b, location, value, at,
+          std::min<unsigned>(alignment * scope->lanes, kStreamedAlignment),
+          /*isVolatile=*/false, /*isNonTemporal=*/true);
     else
       LLVM::StoreOp::create(b, location, value, at, alignment);
     return;

@@ -5,6 +5,7 @@
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_LOOPS_LOOPSPACE_H
 #define AITUNE_COMPILER_CODEGEN_CPU_LOOPS_LOOPSPACE_H
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,10 @@ struct LoopKernelSchedule {
   int64_t unitWork = 16384;
   /// The fewest units that a thread gets; 0: estimated from their work.
   int64_t grain = 0;
+  /// Results of at least so many bytes are written past the caches, where their
+  /// vectors are aligned. Not searched for, as the time of a kernel alone does
+  /// not show what the next one finds in the caches.
+  int64_t streamedBytes = std::numeric_limits<int64_t>::max();
 
   mlir::DictionaryAttr toConfig(mlir::MLIRContext *context) const;
   std::string toString() const;

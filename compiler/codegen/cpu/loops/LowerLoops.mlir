@@ -231,3 +231,48 @@ func.func private @embedding(%w: tensor<100x64xf32>, %i: tensor<12xi64>) -> tens
   %0 = ait.embedding %w, %i : (tensor<100x64xf32>, tensor<12xi64>) -> tensor<12x64xf32>
   return %0 : tensor<12x64xf32>
 }
+
+// -----
+
+// A result larger than half of the caches is written past them, where the
+// memory is aligned for that.
+// CHECK-LABEL: func.func @large(
+// CHECK:         %[[LOW:.*]] = arith.andi %{{.*}}, %{{.*}} : i64
+// CHECK:         %[[ALIGNED:.*]] = arith.cmpi eq, %[[LOW]], %{{.*}} : i64
+// CHECK:         scf.if %[[ALIGNED]]
+// CHECK:           llvm.store {{.*}} {alignment = 64 : i64, nontemporal} : vector<16xf32>
+// CHECK:           llvm.call_intrinsic "llvm.x86.sse.sfence"()
+// CHECK:         } else {
+// CHECK:           llvm.store {{.*}} {alignment = 4 : i64} : vector<16xf32>
+// CHECK-NOT:       nontemporal
+// CHECK:         return
+// AVX2-LABEL: func.func @large(
+// AVX2: llvm.store {{.*}} {alignment = 32 : i64, nontemporal} : vector<8xf32>
+func.func private @large(%x: tensor<64x65536xf32>) -> tensor<64x65536xf32> attributes {ait.kind = #ait.kind<loop>} {
+  %r = ait.relu %x : tensor<64x65536xf32>
+  return %r : tensor<64x65536xf32>
+}
+
+// -----
+
+// Neither half as large a one, nor rows that are no whole vectors, nor what is
+// written a column at a time.
+// CHECK-LABEL: func.func @small(
+// CHECK-NOT:     nontemporal
+// CHECK-LABEL: func.func @odd(
+// CHECK-NOT:     nontemporal
+// CHECK-LABEL: func.func @transpose(
+// CHECK-NOT:     nontemporal
+func.func private @small(%x: tensor<32x65536xf32>) -> tensor<32x65536xf32> attributes {ait.kind = #ait.kind<loop>} {
+  %r = ait.relu %x : tensor<32x65536xf32>
+  return %r : tensor<32x65536xf32>
+}
+func.func private @odd(%x: tensor<65536x97xf32>, %y: tensor<65536x1xf32>) -> tensor<65536x97xf32> attributes {ait.kind = #ait.kind<loop>} {
+  %e = ait.expand %y : tensor<65536x1xf32> -> tensor<65536x97xf32>
+  %r = ait.add %x, %e : tensor<65536x97xf32>
+  return %r : tensor<65536x97xf32>
+}
+func.func private @transpose(%x: tensor<4096x4096xf32>) -> tensor<4096x4096xf32> attributes {ait.kind = #ait.kind<loop>} {
+  %r = ait.permute %x {permutation = array<i64: 1, 0>} : tensor<4096x4096xf32> -> tensor<4096x4096xf32>
+  return %r : tensor<4096x4096xf32>
+}

@@ -58,6 +58,10 @@ struct RowBuffer {
   bool isUsable = true;
 };
 
+/// The alignment in bytes, a cache line's, of memory that is written past the
+/// caches.
+constexpr unsigned kStreamedAlignment = 64;
+
 class PointEmitter : public PointWalker<EmissionScope> {
 public:
   /// `lanes` is the number of lanes of a full vector.
@@ -82,6 +86,9 @@ public:
   mlir::Value checks;
   llvm::DenseMap<mlir::Value, RowBuffer> rowBuffers; ///< by tensor
   std::optional<unsigned> scanDim;                   ///< CpuSchedule::scanDim
+  /// The memory, aligned to kStreamedAlignment, that whole vectors are written
+  /// to past the caches, where their addresses are multiples of their size.
+  llvm::DenseSet<mlir::Value> streamed;
 
   /// The scans that the loop over `scanDim` runs, by their linalg.generic.
   llvm::MapVector<mlir::Operation *, ScanState> scans;

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <map>
 
 #include "mlir/IR/BuiltinTypes.h"
@@ -42,6 +43,16 @@ std::string joinFeatures(const llvm::StringMap<bool> &features) {
   return text;
 }
 
+/// The size of the level 3 cache that a core has a part of, in bytes; 0 if it
+/// is unknown. (sysconf gives that of all such caches of AMD's processors
+/// together.)
+int64_t readLastLevelBytes() {
+  std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index3/size");
+  int64_t kibibytes = 0;
+  char unit = 0;
+  return file >> kibibytes >> unit && unit == 'K' ? kibibytes * 1024 : 0;
+}
+
 Target detectHost() {
   Target target;
   target.triple = llvm::sys::getProcessTriple();
@@ -53,6 +64,8 @@ Target detectHost() {
     target.l1DataBytes = bytes;
   if (long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE); bytes > 0)
     target.l2Bytes = bytes;
+  if (int64_t bytes = readLastLevelBytes(); bytes > 0)
+    target.lastLevelBytes = bytes;
   return target;
 }
 

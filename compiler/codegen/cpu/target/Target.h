@@ -39,6 +39,9 @@ struct Target {
   /// Sizes of the data caches of one core, in bytes; typical sizes if unknown.
   int64_t l1DataBytes = 32 * 1024;
   int64_t l2Bytes = 1024 * 1024;
+  /// The size of the largest data cache, which cores may share, in bytes; a
+  /// typical size if unknown.
+  int64_t lastLevelBytes = 32 * 1024 * 1024;
 
   /// This machine. Thread-safe.
   static const Target &host();

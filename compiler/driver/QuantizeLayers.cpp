@@ -68,6 +68,21 @@ static bool isOfVerdict(const std::string &reason) {
          reason == "inaccurate" || reason == "dropped";
 }
 
+/// The first layers, each with why it is left alone.
+static std::string describeRefusals(llvm::ArrayRef<QuantizedLayer> layers) {
+  constexpr size_t kMostTold = 8;
+  const llvm::ArrayRef<QuantizedLayer> told = layers.take_front(kMostTold);
+  return absl::StrCat(
+      absl::StrJoin(told, ", ",
+                    [](std::string *text, const QuantizedLayer &layer) {
+                      absl::StrAppend(text, layer.layer, " (", layer.refusal,
+                                      ")");
+                    }),
+      layers.size() > told.size()
+          ? absl::StrCat(" and ", layers.size() - told.size(), " more")
+          : "");
+}
+
 absl::Status checkQuantized(const quant::QuantizationOptions &asked,
                             const CompileResult &result) {
   if (asked.verdict == quant::Verdict::kOff)
@@ -95,9 +110,8 @@ absl::Status checkQuantized(const quant::QuantizationOptions &asked,
                     [](std::string *text, const auto &entry) {
                       absl::StrAppend(text, entry.second, " ", entry.first);
                     }),
-      "); ",
-      mayHelp ? "verdict=off quantises them all the same"
-              : "aitune tune --explain says why each is"));
+      ")", mayHelp ? "; verdict=off quantises them all the same" : "", ": ",
+      describeRefusals(result.quantizedLayers)));
 }
 
 } // namespace aitune

@@ -73,6 +73,10 @@ void buildTransformPipeline(OpPassManager &passManager,
   // On a GPU alone: a core of a CPU pools a window by itself.
   if (options.onCuda)
     functions.addPass(createPoolsToReductions());
+  // On a CPU alone: a GPU's libraries read planes as they are. Before layouts
+  // are chosen.
+  if (!options.onCuda)
+    functions.addPass(createPlanesToMatmul());
   // After decomposition, so that permutes sink through what normalisations are
   // made of. The CPU has a kernel for planes of depthwise convolutions.
   functions.addPass(createLayout({/*depthwisePlanes=*/!options.onCuda}));

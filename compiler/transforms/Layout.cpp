@@ -2,6 +2,7 @@
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/Ait.h"
+#include "compiler/transforms/LayoutNeighbours.h"
 #include "compiler/transforms/SimplifyPatterns.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/PatternMatch.h"
@@ -107,12 +108,6 @@ void replaceInOrder(PatternRewriter &rewriter, Operation *op,
       op, permute(rewriter, op->getLoc(), copy->getResult(0), invert(order)));
 }
 
-/// Convolutions, pools and upsamples: the operations that choose the layout.
-bool choosesLayout(Operation *op) {
-  return isa<ConvolutionOp, MaxPool2dOp, AvgPool2dOp, UpsampleNearest2dOp,
-             UpsampleBilinear2dOp>(op);
-}
-
 /// Whether a kernel reads the planes of the convolution's input as they are.
 bool isOfPlanes(ConvolutionOp op) {
   auto filter = cast<RankedTensorType>(op.getFilter().getType());
@@ -143,42 +138,6 @@ bool isOfPlanes(Operation *op, bool depthwisePlanes) {
           [](auto pool) { return isOfPlanes(pool); })
       .Case([](UpsampleNearest2dOp) { return true; })
       .Default(false);
-}
-
-/// Whether data of `op` is not in the order of its operands' and results' axes,
-/// or is no tensor of activations: the layout beyond it is another matter.
-bool endsLayout(Operation *op) {
-  return isa<ConstantOp, FullOp, IotaOp, SymbolOp, FallbackOp>(op) ||
-         isa<Contraction>(op) || op->hasTrait<OpTrait::IsTerminator>();
-}
-
-/// Whether no operation that chooses a layout, but others of planes of the kind
-/// of `start` (convolutions, or pools and upsamples), and no permute is
-/// connected with it.
-bool standsAlone(Operation *start, bool depthwisePlanes) {
-  const bool convolves = isa<ConvolutionOp>(start);
-  SmallVector<Operation *> open{start};
-  llvm::SmallPtrSet<Operation *, 32> seen{start};
-  while (!open.empty()) {
-    Operation *op = open.pop_back_val();
-    auto convolution = dyn_cast<ConvolutionOp>(op);
-    if (choosesLayout(op)
-            ? bool(convolution) != convolves || !isOfPlanes(op, depthwisePlanes)
-            : isa<PermuteOp>(op))
-      return false;
-    if (!convolution && endsLayout(op))
-      continue;
-    const auto visit = [&](Operation *next) {
-      if (next && seen.insert(next).second)
-        open.push_back(next);
-    };
-    for (Value operand : op->getOperands())
-      if (!convolution || operand == convolution.getInput())
-        visit(operand.getDefiningOp());
-    for (Operation *user : op->getUsers())
-      visit(user);
-  }
-  return true;
 }
 
 /// Gives an operation that chooses the layout channels-last axes, unless it is
@@ -314,9 +273,13 @@ public:
 
   void runOnOperation() override {
     KeptSet kept;
+    // Convolutions, or pools and upsamples, among their own kind.
     getOperation().walk([&](Operation *op) {
-      if (choosesLayout(op) && isOfPlanes(op, depthwisePlanes) &&
-          standsAlone(op, depthwisePlanes))
+      const auto agrees = [&](Operation *other) {
+        return isa<ConvolutionOp>(other) == isa<ConvolutionOp>(op) &&
+               isOfPlanes(other, depthwisePlanes);
+      };
+      if (aitune::choosesLayout(op) && aitune::standsAlone(op, agrees))
         kept.insert(op);
     });
     RewritePatternSet patterns(&getContext());

@@ -106,6 +106,18 @@ def PatchesToMatmul : Pass<"ait-patches-to-matmul", "mlir::func::FuncOp"> {
   let dependentDialects = ["mlir::ait::AitDialect"];
 }
 
+def PlanesToMatmul : Pass<"ait-planes-to-matmul", "mlir::func::FuncOp"> {
+  let summary = "turns convolutions of single pixels that stand alone into matmuls of planes";
+  let description = [{
+    The result of a convolution of 1x1 filters is the product of its filter, a
+    matrix, and of the image's planes as they lie in memory. Where nothing that
+    is connected with it wants channels-last images, and the product is so small
+    that the permutes of ait-layout would cost more than they gain, it becomes
+    that product: a matmul for each group of each image.
+  }];
+  let dependentDialects = ["mlir::ait::AitDialect"];
+}
+
 def Layout : Pass<"ait-layout", "mlir::func::FuncOp"> {
   let summary = "gives convolutions and their neighbours channels-last axes, the order that their kernels read";
   let description = [{

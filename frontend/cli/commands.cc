@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -103,6 +104,23 @@ absl::StatusOr<frontend::Model> LoadChanged(const Options& options,
   return model;
 }
 
+// Refuses replacements of operators that the model does not call.
+absl::Status CheckSubstituted(const Options& options,
+                              const frontend::Model& model) {
+  absl::StatusOr<std::map<std::string, std::string>> called =
+      frontend::SubstitutionsOf(model);
+  if (!called.ok()) return called.status();
+  for (const std::string& text : options.substitutes) {
+    const std::string name = SplitSubstitute(text).first;
+    if (IsOperator(name) && called->count(name) == 0)
+      return absl::InvalidArgumentError(
+          absl::StrCat("--substitute ", name,
+                       " has no effect: the model does not call the operator; "
+                       "leave it out"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status SubstituteOperators(const Options& options) {
@@ -151,6 +169,8 @@ absl::StatusOr<Subject> LoadSubject(const Options& options,
     return status;
   absl::StatusOr<frontend::Model> model = LoadChanged(options, load);
   if (!model.ok()) return model.status();
+  if (absl::Status status = CheckSubstituted(options, *model); !status.ok())
+    return status;
   frontend::InputChoice choice;
   choice.specs = options.inputs;
   choice.samples_file = options.inputs_file;

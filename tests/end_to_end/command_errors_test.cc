@@ -61,6 +61,7 @@ class Files : public testing::Environment {
         "    return torch.tanh(torch.gelu(x)) * torch.exp(torch.sin(x))\n");
 
     std::ofstream(Path("text.pt")) << "this is no model\n";
+    std::ofstream(Path("twice.py")) << "def twice(x):\n  return x * 2\n";
     const std::string bytes = ReadFile(Path("tiny.pt"));
     std::ofstream(Path("truncated.pt"), std::ios::binary)
         << bytes.substr(0, bytes.size() / 2);
@@ -182,6 +183,9 @@ INSTANTIATE_TEST_SUITE_P(
         {"BadReplacement",
          "tune whole.pt --input 'float32[2]' --substitute aten::tanh=text.pt",
          1, "the replacement of aten::tanh"},
+        {"ReplacementOfNothing",
+         "tune whole.pt --input 'float32[2]' --substitute aten::tanhh=twice.py",
+         1, "--substitute aten::tanhh has no effect"},
         {"WrongCount",
          "tune tiny.pt --input 'float32[1,8]' --input 'float32[1]'", 1,
          "takes 1"},

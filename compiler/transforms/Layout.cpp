@@ -122,20 +122,20 @@ bool isOfPlanes(ConvolutionOp op) {
 
 /// Whether windows of planes are read as fast as those of channels: they don't
 /// overlap.
-template <typename Pool> bool isOfPlanes(Pool op) {
+template <typename Pool> bool hasWindowsApart(Pool op) {
   return llvm::all_of(
       llvm::zip_equal(op.getKernelSize(), op.getStride()),
       [](auto axis) { return std::get<0>(axis) <= std::get<1>(axis); });
 }
 
 /// Whether `op`, which chooses the layout, is as fast in that of planes.
-bool isOfPlanes(Operation *op, bool depthwisePlanes) {
+bool isAsFastInPlanes(Operation *op, bool depthwisePlanes) {
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case([&](ConvolutionOp convolution) {
         return depthwisePlanes && isOfPlanes(convolution);
       })
       .Case<MaxPool2dOp, AvgPool2dOp>(
-          [](auto pool) { return isOfPlanes(pool); })
+          [](auto pool) { return hasWindowsApart(pool); })
       .Case([](UpsampleNearest2dOp) { return true; })
       .Default(false);
 }
@@ -277,7 +277,7 @@ public:
     getOperation().walk([&](Operation *op) {
       const auto agrees = [&](Operation *other) {
         return isa<ConvolutionOp>(other) == isa<ConvolutionOp>(op) &&
-               isOfPlanes(other, depthwisePlanes);
+               isAsFastInPlanes(other, depthwisePlanes);
       };
       if (aitune::choosesLayout(op) && aitune::standsAlone(op, agrees))
         kept.insert(op);

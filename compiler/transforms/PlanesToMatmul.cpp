@@ -27,7 +27,7 @@ constexpr double kMostWork = 128;
 
 /// Whether the convolution's result is the product of its filter and of planes
 /// as they lie in memory.
-bool isOfPlanes(Operation *op) {
+bool isProductOfPlanes(Operation *op) {
   auto convolution = dyn_cast<ConvolutionOp>(op);
   if (!convolution || convolution.getChannelsLast())
     return false;
@@ -82,7 +82,7 @@ struct PlanesToMatmul : aitune::impl::PlanesToMatmulBase<PlanesToMatmul> {
   void runOnOperation() override {
     SmallVector<ConvolutionOp> found;
     getOperation().walk([&](ConvolutionOp op) {
-      if (isOfPlanes(op) && aitune::standsAlone(op, isOfPlanes))
+      if (isProductOfPlanes(op) && aitune::standsAlone(op, isProductOfPlanes))
         found.push_back(op);
     });
     PatternRewriter rewriter(&getContext());

@@ -128,7 +128,11 @@ absl::Status Module::RecordInputs(const aitune::frontend::ModelInputs& inputs,
   AITUNE_ASSIGN_OR_RETURN(const aitune::Device device,
                           aitune::Device::ParseCpuOrGpu(options_.device));
   // A CPU would take minutes for what some models for a GPU do.
-  if (accepted == 0 || device.is_gpu() || runs(arguments))
+  if (accepted == 0 || device.is_gpu()) return record(arguments, largest);
+  // Other errors than the model's own are no reason to leave sizes out.
+  const absl::Status ran = CheckEagerRuns(*source(), arguments);
+  if (!absl::IsInvalidArgument(ran) ||
+      aitune::frontend::IsMissingKernel(ran.message()))
     return record(arguments, largest);
   // Such as positions beyond a table: the sizes below are the model's range.
   int64_t refused = largest;

@@ -148,14 +148,18 @@ class Parser {
     ConfigDict dict;
     if (Consume("}")) return ConfigValue(std::move(dict));
     do {
-      const absl::string_view key = TakeUntil(":,}");
+      absl::string_view key = TakeUntil(":,}");
       if (!Consume(":"))
         return absl::InvalidArgumentError(
             absl::StrCat("\"", key, "\" is not 'KEY': VALUE"));
+      for (const absl::string_view quote : {"'", "\""}) {
+        if (absl::ConsumePrefix(&key, quote)) absl::ConsumeSuffix(&key, quote);
+      }
+      if (Find(dict, std::string(key)) != nullptr)
+        return absl::InvalidArgumentError(
+            absl::StrCat("\"", key, "\" is given twice"));
       AITUNE_ASSIGN_OR_RETURN(ConfigValue value, ParseValue());
-      dict.emplace_back(
-          std::string(absl::StripSuffix(absl::StripPrefix(key, "'"), "'")),
-          std::move(value));
+      dict.emplace_back(std::string(key), std::move(value));
     } while (Consume(","));
     if (!Consume("}"))
       return absl::InvalidArgumentError("the last } is missing");

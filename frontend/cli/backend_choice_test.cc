@@ -99,6 +99,7 @@ TEST(ParseBackendChoice, SaysWhatIsWrong) {
         {"B(a=')", "the last ' is missing"},
         {"B(a={'b': 1)", "the last } is missing"},
         {"B(a={b})", "\"b\" is not 'KEY': VALUE"},
+        {"B(a={'b': 1, \"b\": 2})", "\"b\" is given twice"},
         {"B(a=[[[[[[[[[1]]]]]]]]])", "more than 8 values"}}) {
     const auto choice = ParseBackendChoice(text);
     ASSERT_FALSE(choice.ok()) << text;

@@ -5,6 +5,7 @@
 #include <ATen/core/ivalue.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -104,12 +105,14 @@ absl::StatusOr<frontend::Model> LoadChanged(const Options& options,
   return model;
 }
 
-// Refuses replacements of operators that the model does not call.
+// Refuses replacements of operators that the model does not call. What
+// replacements call is not looked at: beside others, none is refused.
 absl::Status CheckSubstituted(const Options& options,
                               const frontend::Model& model) {
   absl::StatusOr<std::map<std::string, std::string>> called =
       frontend::SubstitutionsOf(model);
   if (!called.ok()) return called.status();
+  if (options.substitutes.size() != 1) return absl::OkStatus();
   for (const std::string& text : options.substitutes) {
     const std::string name = SplitSubstitute(text).first;
     if (IsOperator(name) && called->count(name) == 0)
@@ -249,7 +252,7 @@ frontend::BuildOptions MakeBuildOptions(const Options& options,
   tuning.worker = {"/proc/self/exe", "measure-schedules"};
   for (const std::string& plugin : options.plugins)
     tuning.worker.insert(tuning.worker.end(), {"--plugin", plugin});
-  if (tuning.budgetSeconds > 0) tuning.stop = StopOnInterrupt();
+  if (tuning.budgetSeconds > 0) tuning.stop = StopOn({SIGINT});
   build.trace.seed = options.seed;
   build.trace.progress = [&progress](int done, int total) {
     // Loops make the expected number a guess that can be too small.

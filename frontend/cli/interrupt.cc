@@ -11,12 +11,11 @@ void Remember(int) { interrupted = 1; }
 
 }  // namespace
 
-std::function<bool()> StopOnInterrupt() {
+std::function<bool()> StopOn(std::initializer_list<int> signals) {
   struct sigaction action = {};
   action.sa_handler = Remember;
   action.sa_flags = SA_RESETHAND | SA_RESTART;
-  for (const int signal : {SIGINT, SIGTERM})
-    sigaction(signal, &action, nullptr);
+  for (const int signal : signals) sigaction(signal, &action, nullptr);
   return [] { return interrupted != 0; };
 }
 

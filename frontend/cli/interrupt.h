@@ -4,13 +4,14 @@
 #define AITUNE_FRONTEND_CLI_INTERRUPT_H_
 
 #include <functional>
+#include <initializer_list>
 
 namespace aitune::cli {
 
-// After this call, the first SIGINT (Ctrl-C) or SIGTERM only makes the returned
-// function return true; another one of the kind ends the program. The function
-// is thread-safe.
-std::function<bool()> StopOnInterrupt();
+// After this call, the first of each of `signals` (SIGINT is Ctrl-C) only makes
+// the returned function return true; another one of the kind ends the program.
+// The function is thread-safe.
+std::function<bool()> StopOn(std::initializer_list<int> signals);
 
 }  // namespace aitune::cli
 

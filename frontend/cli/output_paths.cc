@@ -19,6 +19,8 @@ std::vector<NamedPath> FilesRead(const Options& options) {
                                   {"--inputs", options.inputs_file},
                                   {"--sign", options.sign},
                                   {"--verify", options.verify}};
+  if (!options.verify.empty())
+    files.emplace_back("--verify", SignaturePath(options.model).string());
   for (const std::string& file : options.libraries)
     files.emplace_back("--library", file);
   for (const std::string& file : options.plugins)

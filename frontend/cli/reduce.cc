@@ -1,5 +1,6 @@
 // aitune reduce: the smallest model that fails as a given one does.
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -223,7 +224,7 @@ absl::StatusOr<int> Reduce(const Options& options, Progress& progress) {
                                    " does not fail: eager itself raises (",
                                    eager.status().message(), ")"));
 
-  const std::function<bool()> interrupted = StopOnInterrupt();
+  const std::function<bool()> interrupted = StopOn({SIGINT, SIGTERM});
   bool searching = false;
   const std::function<bool()> stop = [&] {
     return interrupted() || (searching && options.reduce_seconds > 0 &&

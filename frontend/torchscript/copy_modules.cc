@@ -80,6 +80,8 @@ class CopiedFunctions {
   void ReplaceIn(torch::jit::Block& block) {
     for (torch::jit::Node* node : block.nodes()) {
       for (torch::jit::Block* inner : node->blocks()) ReplaceIn(*inner);
+      if (node->hasAttribute(c10::attr::Subgraph))
+        ReplaceIn(*node->g(c10::attr::Subgraph)->block());
       if (node->kind() != c10::prim::CallFunction) continue;
       const auto type = node->input(0)->type()->cast<c10::FunctionType>();
       if (type != nullptr)

@@ -44,7 +44,7 @@ TEST(CopyModules, SharesTensorsAndKeepsOneSubmoduleOfTwoNames) {
   }
 }
 
-// The program is then whole without the one that it is a copy of.
+// They stay when the one that it is a copy of goes.
 TEST(CopyModules, HaveFunctionsOfTheirOwn) {
   const auto resolver =
       [](const std::shared_ptr<torch::jit::CompilationUnit>& unit) {

@@ -36,8 +36,10 @@ class Hooks {
 
   void InsertBefore(const std::vector<torch::jit::Function*>& hooks) {
     if (hooks.empty()) return;
-    torch::jit::Node* const first = *graph_.nodes().begin();
-    const torch::jit::WithInsertPoint point(first);
+    // What is behind the mark is the program.
+    torch::jit::Node* const mark = graph_.createNone();
+    mark->insertBefore(*graph_.nodes().begin());
+    const torch::jit::WithInsertPoint point(mark);
     for (torch::jit::Function* const hook : hooks) {
       Value* const result =
           Insert(graph_, hook, classes_, {self_, Arguments()});
@@ -50,16 +52,16 @@ class Hooks {
           graph_.insertNode(graph_.createTupleUnpack(result))->outputs();
       arguments_.assign(parts.begin(), parts.end());
     }
-    // For the program itself, which stands behind them.
     for (size_t i = 0; i < arguments_.size(); ++i) {
       Value* const given = graph_.inputs()[i + 1];
       if (arguments_[i] == given) continue;
       const torch::jit::use_list uses = given->uses();
       for (const torch::jit::Use& use : uses) {
-        if (use.user == first || first->isBefore(use.user))
+        if (mark->isBefore(use.user))
           use.user->replaceInput(use.offset, arguments_[i]);
       }
     }
+    mark->destroy();
   }
 
   void InsertAfter(const std::vector<torch::jit::Function*>& hooks) {

@@ -65,6 +65,27 @@ TEST(ForwardHooks, AreCalled) {
   ExpectAsCalled(MakeModule({"scaled"}, {"pair"}));
 }
 
+// Whose first node has the argument in its blocks.
+TEST(ForwardHooks, OfAProgramThatBeginsWithABranch) {
+  torch::jit::Module module("m");
+  module.define(R"(
+def forward(self, x: Tensor, flag: bool):
+  if flag:
+    x = x.relu()
+  else:
+    x = x.neg()
+  return x
+def shifted(self, given: Tuple[Tensor, bool]) -> Tuple[Tensor, bool]:
+  return given[0] + 1, given[1]
+)");
+  module.type()->addForwardPreHook(module.type()->findMethod("shifted"));
+  torch::jit::Module merged = WithHooksInForward(module);
+  for (const bool flag : {false, true})
+    EXPECT_TRUE(merged.forward({at::ones({2}), flag})
+                    .toTensor()
+                    .equal(at::full({2}, flag ? 2.f : -2.f)));
+}
+
 TEST(ForwardHooks, DefaultsStay) {
   const torch::jit::Module merged =
       WithHooksInForward(MakeModule({"scaled"}, {}));

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <set>
 
-#include "frontend/torchscript/module_objects.h"
 #include "frontend/values/pytree.h"
 
 namespace aitune::frontend {
@@ -20,9 +19,13 @@ bool TakesGradients(torch::jit::Function* function, Functions& seen);
 bool TakesGradients(const torch::jit::Block& block, Functions& seen) {
   static const auto* const kGradients =
       new std::set<c10::Symbol>{c10::Symbol::fromQualString("aten::grad"),
-                                c10::Symbol::fromQualString("aten::backward")};
+                                c10::Symbol::fromQualString("aten::backward"),
+                                c10::Symbol::fromQualString("aten::_backward")};
   const auto takes = [&](const torch::jit::Node* node) {
     if (kGradients->count(node->kind()) > 0) return true;
+    if (node->hasAttribute(c10::attr::Subgraph) &&
+        TakesGradients(*node->g(c10::attr::Subgraph)->block(), seen))
+      return true;
     if (node->kind() == c10::prim::CallFunction) {
       const auto type = node->input(0)->type()->cast<c10::FunctionType>();
       if (type != nullptr && TakesGradients(type->function(), seen))
@@ -67,13 +70,7 @@ bool TakesGradients(const torch::jit::Graph& graph) {
 }
 
 bool TakesGradients(const torch::jit::Module& module) {
-  Functions seen;
-  bool takes = false;
-  VisitModules(*module._ivalue(), [&](c10::ivalue::Object& inner) {
-    for (torch::jit::Function* const method : inner.type()->methods())
-      takes = takes || TakesGradients(method, seen);
-  });
-  return takes;
+  return TakesGradients(*module.get_method("forward").graph());
 }
 
 void RunInMode(bool gradients, torch::jit::Stack& stack,

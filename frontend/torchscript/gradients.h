@@ -16,13 +16,14 @@ namespace aitune::frontend {
 // Whether `graph`, or a function or method that it calls, takes a gradient.
 bool TakesGradients(const torch::jit::Graph& graph);
 
-// Whether a method of `module` or of a submodule does.
+// Whether `module`'s forward does.
 bool TakesGradients(const torch::jit::Module& module);
 
 // Runs `run`, which takes arguments from `stack` and leaves results there. With
 // `gradients` LibTorch records what it does, whatever the caller's mode; the
-// arguments are then other tensors in the same memory, so that nothing is
-// recorded of the caller's, and the results are detached. Otherwise nothing is
+// arguments are then other tensors in the same memory, in lists and dicts of
+// their own, so that nothing is recorded of the caller's, and the results are
+// detached. Otherwise nothing is
 // recorded (c10::InferenceMode).
 void RunInMode(bool gradients, torch::jit::Stack& stack,
                const std::function<void(torch::jit::Stack&)>& run);

@@ -6,6 +6,8 @@
 
 #include "frontend/torchscript/model.h"
 #include "frontend/torchscript/optimized_program.h"
+#include "frontend/tracing/build_trace.h"
+#include "frontend/tracing/trace_test_util.h"
 #include "frontend/values/value_list.h"
 #include "gtest/gtest.h"
 
@@ -49,6 +51,32 @@ TEST(Gradients, ModelsTakeThem) {
       EXPECT_FALSE(result->toTensor().requires_grad());
     }
     EXPECT_FALSE(x.requires_grad());
+  }
+}
+
+// Of parameters, as a model that trains itself takes them, in all ways that a
+// model is run.
+TEST(Gradients, ParametersHaveThem) {
+  torch::jit::Module module("m");
+  module.register_attribute("training", c10::BoolType::get(), false);
+  module.register_parameter("weight", at::full({3}, 2.).requires_grad_(),
+                            false);
+  module.define(R"(
+def forward(self, x: Tensor):
+  gradient = torch.autograd.grad([(self.weight * self.weight * x).sum()], [self.weight])[0]
+  assert gradient is not None
+  return gradient
+)");
+  auto model = Model::FromModule(module);
+  ASSERT_TRUE(model.ok()) << model.status();
+  const ValueList arguments({at::ones({3})});
+  const auto trace = BuildTrace(*model, arguments, {});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  for (const auto& result :
+       {model->RunEager(arguments), model->RunOptimized(arguments),
+        RunTrace(*trace, arguments)}) {
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_TRUE(result->toTensor().equal(at::full({3}, 4.)));
   }
 }
 

@@ -104,7 +104,9 @@ absl::StatusOr<Model> Model::FromModule(torch::jit::Module module,
               "the module has no forward method; only modules that can be "
               "called compile");
         }
-        impl->bare_module = WithHooksInForward(impl->bare_module);
+        torch::jit::Module merged = WithHooksInForward(impl->bare_module);
+        if (merged._ivalue() != impl->bare_module._ivalue())
+          impl->hooked = std::exchange(impl->bare_module, std::move(merged));
         SetEvaluating(*impl->bare_module._ivalue());
         if (options.dtype) {
           if (!IsFloatingPoint(*options.dtype)) {

@@ -35,6 +35,9 @@ struct Model::Impl {
   // The module in eval mode, for those who look at its program, and at its
   // tensors but not at the elements of weights: these may have no memory.
   torch::jit::Module bare_module;
+  // What was loaded, if its hooks became a part of `bare_module`: the owner of
+  // classes and functions that this still calls.
+  std::optional<torch::jit::Module> hooked;
   // The weights of MakeLater, made or not; null if there are none.
   std::shared_ptr<CodedWeights> coded;
   std::vector<Parameter> parameters;

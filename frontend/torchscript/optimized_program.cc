@@ -34,10 +34,11 @@ OptimizedProgram::~OptimizedProgram() = default;
 absl::StatusOr<std::unique_ptr<OptimizedProgram>> OptimizedProgram::Make(
     const Model& model, const OptimizedProgramOptions& options) {
   // A module without the attribute `training` was frozen before.
-  const bool freeze =
-      options.freeze && model.impl().bare_module.hasattr("training");
   auto impl = std::make_unique<Impl>();
   impl->takes_gradients = TakesGradients(model.impl().bare_module);
+  // Frozen parameters have no gradients, nor have operators for inference.
+  const bool freeze = options.freeze && !impl->takes_gradients &&
+                      model.impl().bare_module.hasattr("training");
   auto make = [&](bool fold_numbers, bool optimize) {
     return CatchExceptions(absl::StatusCode::kInternal, "TorchScript", [&] {
       if (ModelState(model).exists()) {
@@ -69,7 +70,8 @@ absl::StatusOr<std::unique_ptr<OptimizedProgram>> OptimizedProgram::Make(
     bool fold_numbers, optimize;
     const char* left_out;
   };
-  const bool optimize = options.optimize_for_inference;
+  const bool optimize =
+      options.optimize_for_inference && !impl->takes_gradients;
   std::vector<Attempt> attempts;
   if (freeze)
     attempts.push_back({false, optimize, "freeze's folding of numbers"});

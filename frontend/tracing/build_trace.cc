@@ -140,7 +140,9 @@ absl::StatusOr<Trace> TraceWhole(
     const SizeFitter& fitter, SizeRegion& region, const TraceOptions& options,
     const std::string& reason, std::vector<std::string> notes,
     const ModelState& saved) {
-  const PreparedGraph prepared = saved.exists() ? AsItIs(model) : frozen;
+  // Nor have frozen parameters gradients.
+  const PreparedGraph prepared =
+      saved.exists() || TakesGradients(*frozen.graph) ? AsItIs(model) : frozen;
   TraceFindings findings;
   Interpreter interpreter(prepared.graph, &fitter, &region, options, &findings);
   AITUNE_ASSIGN_OR_RETURN(

@@ -431,7 +431,7 @@ absl::Status Interpreter::RunLoop(Node* node) {
     for (size_t i = 0; i < carried.size(); ++i)
       Set(body->inputs()[i + 1], carried[i]);
     AITUNE_RETURN_IF_ERROR(RunBlock(body));
-    if (outermost && IsMostlyLibTorchs()) {
+    if (outermost && IsMostlyLibTorchs() && CanBeRegion(node)) {
       findings_.whole_loops.emplace(node, kLibTorchsLoop);
       return absl::UnimplementedError(kLibTorchsLoop);
     }

@@ -177,6 +177,8 @@ class Interpreter {
   absl::Status RunAsRegion(torch::jit::Node* node, const std::string& reason);
   struct NodeRegion;
   struct RegionWays;
+  // Whether CheckRegion accepts `node` as a region.
+  bool CanBeRegion(torch::jit::Node* node);
   // kUnimplemented for what no region can do, such as setting an attribute.
   absl::Status CheckRegion(const NodeRegion& region);
   // Fills in `contents`, `written` and `lists`, and prepares the writes.

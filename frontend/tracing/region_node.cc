@@ -108,6 +108,13 @@ bool Holds(const ProbedValue& value, const ProbedValue& list) {
 
 }  // namespace
 
+bool Interpreter::CanBeRegion(Node* node) {
+  NodeRegion region;
+  region.node = node;
+  region.free = FreeValues(node).values();
+  return CheckRegion(region).ok();
+}
+
 absl::Status Interpreter::CheckRegion(const NodeRegion& region) {
   Node* const node = region.node;
   if (Contains(node, {c10::prim::SetAttr})) {

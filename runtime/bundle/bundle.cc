@@ -246,12 +246,18 @@ absl::StatusOr<std::string> WriteFolder(const fs::path& path,
   if (!fs::is_empty(path, error) || error)
     return absl::AlreadyExistsError(
         absl::StrCat(path.string(), ": is not an empty folder"));
-  // Half a bundle would be in the way of the next one.
-  absl::Cleanup empty = [&] {
+  // Half a bundle would be in the way of the next one. What another writer
+  // made in the same folder stays.
+  std::vector<fs::path> made;
+  absl::Cleanup undo = [&] {
     std::error_code ignored;
-    for (const fs::directory_entry& made :
-         fs::directory_iterator(path, ignored))
-      fs::remove_all(made.path(), ignored);
+    for (const fs::path& file : made) {
+      fs::remove(file, ignored);
+      // Those with something in them stay.
+      for (fs::path folder = file.parent_path();
+           folder != path && fs::remove(folder, ignored);)
+        folder = folder.parent_path();
+    }
   };
   // Those with names that must last: each folder on the way to a blob.
   std::set<fs::path> folders = {path, path.parent_path()};
@@ -259,6 +265,7 @@ absl::StatusOr<std::string> WriteFolder(const fs::path& path,
     const fs::path file = path / name;
     fs::create_directories(file.parent_path(), error);
     if (error) return SystemError(file, "can't be made", error.value());
+    if (!fs::exists(file, error)) made.push_back(file);
     AITUNE_RETURN_IF_ERROR(WriteFile(file, {bytes}));
     for (fs::path folder = file.parent_path(); folders.insert(folder).second;)
       folder = folder.parent_path();
@@ -268,7 +275,7 @@ absl::StatusOr<std::string> WriteFolder(const fs::path& path,
   // Last: a folder without an index is no bundle.
   AITUNE_RETURN_IF_ERROR(WriteFile(path / kIndexFile, {Head(index)}));
   AITUNE_RETURN_IF_ERROR(SyncFolder(path));
-  std::move(empty).Cancel();
+  std::move(undo).Cancel();
   return Sha256Hex(index);
 }
 
@@ -318,7 +325,9 @@ bool IsBlobName(std::string_view name) {
   return true;
 }
 
-absl::Status CheckBundlePath(const fs::path& path, BundleFormat format) {
+absl::Status CheckBundlePath(const fs::path& given, BundleFormat format) {
+  // "file/" is no name of a file.
+  const fs::path path = given.has_filename() ? given : given.parent_path();
   AITUNE_RETURN_IF_ERROR(CheckIsReplaceable(path));
   std::error_code error;
   const bool wants_folder = format == BundleFormat::kFolder;

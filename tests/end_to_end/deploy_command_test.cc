@@ -98,10 +98,11 @@ TEST(DeployCommand, KeepsWhatItReads) {
        {"tune kept.pt --json kept.pt", "inspect kept.pt --json kept.pt",
         "run kept.pt --output kept.pt", "deploy kept.pt --html kept.pt",
         "deploy kept.pt --save kept.pt", "reduce kept.pt --output kept.pt",
-        "deploy net.pt --save key --sign kept.pt --json key.sig"}) {
+        "deploy net.pt --html kept.pt --substitute aten::tanh=kept.pt"}) {
     const Outcome outcome =
         Aitune(std::string(arguments) + " --input 'float32[2,8]'");
     EXPECT_EQ(outcome.code, 1) << arguments;
+    EXPECT_THAT(ErrorLine(outcome), HasSubstr("kept.pt would replace kept.pt"));
     EXPECT_EQ(ReadFile(Path("kept.pt")), before) << arguments;
   }
   // Before the minutes that the rest takes.

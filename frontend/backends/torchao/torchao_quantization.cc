@@ -221,19 +221,23 @@ ConfigValue AsInDict(const ConfigValue& value) {
   const ConfigDict* object = value.get_if<ConfigDict>();
   const ConfigValue* type = object == nullptr ? nullptr : Find(*object, "type");
   if (type == nullptr) return value;
+  size_t known = 1;  // fields, with the type
   const auto field = [&](const char* name, const ConfigValue& missing) {
     const ConfigValue* given = Find(*object, name);
+    known += given != nullptr;
     return given == nullptr ? missing : *given;
   };
-  if (*type == "PerTensor" && object->size() == 1) return ConfigDict();
-  if (*type == "PerRow") return ConfigDict{{"dim", field("dim", PerRow().dim)}};
+  ConfigValue read = value;
+  if (*type == "PerTensor") read = ConfigDict();
+  if (*type == "PerRow") read = ConfigDict{{"dim", field("dim", PerRow().dim)}};
   if (*type == "Float8MMConfig") {
     const Float8MMConfig defaults;
-    return ConfigList{field("emulate", defaults.emulate),
+    read = ConfigList{field("emulate", defaults.emulate),
                       field("use_fast_accum", defaults.use_fast_accum),
                       field("pad_inner_dim", defaults.pad_inner_dim)};
   }
-  return value;
+  // Others are the reader's to refuse.
+  return known == object->size() ? read : value;
 }
 
 template <typename Config>

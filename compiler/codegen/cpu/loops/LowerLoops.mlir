@@ -234,7 +234,7 @@ func.func private @embedding(%w: tensor<100x64xf32>, %i: tensor<12xi64>) -> tens
 
 // -----
 
-// A result larger than half of the caches is written past them, where the
+// A result of at least half of the last cache is written past it, where the
 // memory is aligned for that.
 // CHECK-LABEL: func.func @large(
 // CHECK:         %[[LOW:.*]] = arith.andi %{{.*}}, %{{.*}} : i64

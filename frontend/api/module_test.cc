@@ -42,16 +42,23 @@ TEST_F(ModuleTest, LearnsItsAxesFromSamples) {
   EXPECT_EQ(spec->ToString(), "float32[batch0, dim1, batch2, 4]");
 }
 
+// The spec of `module` after RecordInputs of `ranges`.
+absl::StatusOr<aitune::GraphSpec> SpecOfRanges(
+    Module& module, const std::vector<const char*>& ranges) {
+  aitune::frontend::ModelInputs inputs;
+  for (const char* const text : ranges)
+    inputs.specs.push_back(*aitune::frontend::ParseInputSpec(text));
+  if (absl::Status recorded = module.RecordInputs(inputs, 0); !recorded.ok())
+    return recorded;
+  return module.Spec();
+}
+
 // Indices that fit the largest number of rows are too large for one row.
 TEST_F(ModuleTest, RecordsTheSmallestInputsForWhichEagerRuns) {
-  auto module =
+  const auto module =
       Wrap("def forward(self, x: Tensor, i: Tensor):\n  return x[i] * 2\n");
-  aitune::frontend::ModelInputs inputs;
-  for (const char* const text : {"float32[1..16,8]", "int64[5]{0..9}"})
-    inputs.specs.push_back(*aitune::frontend::ParseInputSpec(text));
-  const absl::Status recorded = module->RecordInputs(inputs, 0);
-  ASSERT_TRUE(recorded.ok()) << recorded;
-  const auto spec = module->Spec();
+  const auto spec =
+      SpecOfRanges(*module, {"float32[1..16,8]", "int64[5]{0..9}"});
   ASSERT_TRUE(spec.ok()) << spec.status();
   EXPECT_GT(spec->min_batch, 1);
   EXPECT_EQ(spec->max_batch, 16);
@@ -59,14 +66,10 @@ TEST_F(ModuleTest, RecordsTheSmallestInputsForWhichEagerRuns) {
 
 // Rows beyond those of a table.
 TEST_F(ModuleTest, RecordsTheLargestInputsForWhichEagerRuns) {
-  auto module = Wrap(
+  const auto module = Wrap(
       "def forward(self, x: Tensor):\n"
       "  return x + torch.ones([21, 8])[torch.arange(x.size(0))]\n");
-  aitune::frontend::ModelInputs inputs;
-  inputs.specs.push_back(*aitune::frontend::ParseInputSpec("float32[1..64,8]"));
-  const absl::Status recorded = module->RecordInputs(inputs, 0);
-  ASSERT_TRUE(recorded.ok()) << recorded;
-  const auto spec = module->Spec();
+  const auto spec = SpecOfRanges(*module, {"float32[1..64,8]"});
   ASSERT_TRUE(spec.ok()) << spec.status();
   EXPECT_EQ(spec->min_batch, 1);
   EXPECT_EQ(spec->max_batch, 21);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -75,11 +76,22 @@ class Parser {
     return absl::ConsumePrefix(&rest_, character);
   }
 
+  // What `parse_one` reads, again behind each comma, and `close`.
+  absl::Status ParseUntil(absl::string_view close,
+                          absl::FunctionRef<absl::Status()> parse_one) {
+    if (Consume(close)) return absl::OkStatus();
+    do {
+      AITUNE_RETURN_IF_ERROR(parse_one());
+    } while (Consume(","));
+    if (Consume(close)) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("the last ", close, " is missing"));
+  }
+
   // "(FIELD=VALUE, ...)", added to `fields`.
   absl::StatusOr<ConfigDict> ParseFields(ConfigDict fields) {
     Consume("(");
-    if (Consume(")")) return fields;
-    do {
+    AITUNE_RETURN_IF_ERROR(ParseUntil(")", [&]() -> absl::Status {
       const absl::string_view name = TakeUntil("=,()");
       if (name.empty() || !Consume("="))
         return absl::InvalidArgumentError(
@@ -91,14 +103,19 @@ class Parser {
       if (dict == nullptr)
         return absl::InvalidArgumentError(
             absl::StrCat("\"", path[0], "\" has a value already"));
-      if (Find(*dict, std::string(path.back())) != nullptr)
-        return absl::InvalidArgumentError(
-            absl::StrCat("\"", name, "\" is given twice"));
-      dict->emplace_back(std::string(path.back()), std::move(value));
-    } while (Consume(","));
-    if (!Consume(")"))
-      return absl::InvalidArgumentError("the last ) is missing");
+      return Add(name, std::string(path.back()), std::move(value), *dict);
+    }));
     return fields;
+  }
+
+  // `shown` is what errors call the key.
+  static absl::Status Add(absl::string_view shown, std::string key,
+                          ConfigValue value, ConfigDict& dict) {
+    if (Find(dict, key) != nullptr)
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"", shown, "\" is given twice"));
+    dict.emplace_back(std::move(key), std::move(value));
+    return absl::OkStatus();
   }
 
   absl::StatusOr<ConfigValue> ParseValue() {
@@ -113,16 +130,8 @@ class Parser {
   absl::StatusOr<ConfigValue> ParseAnyValue() {
     if (Consume("[")) return ParseList();
     if (Consume("{")) return ParseDict();
-    for (const absl::string_view quote : {"'", "\""}) {
-      if (!Consume(quote)) continue;
-      const size_t end = rest_.find(quote);
-      if (end == absl::string_view::npos)
-        return absl::InvalidArgumentError(
-            absl::StrCat("the last ", quote, " is missing"));
-      const std::string text(rest_.substr(0, end));
-      rest_.remove_prefix(end + 1);
-      return ConfigValue(text);
-    }
+    AITUNE_ASSIGN_OR_RETURN(std::optional<std::string> quoted, ParseQuoted());
+    if (quoted) return ConfigValue(*std::move(quoted));
     const absl::string_view text = TakeUntil("(),[]{}");
     if (text.empty() || !absl::StartsWith(rest_, "(")) return ParseScalar(text);
     AITUNE_ASSIGN_OR_RETURN(ConfigDict object,
@@ -130,39 +139,44 @@ class Parser {
     return ConfigValue(std::move(object));
   }
 
+  // A text in quotes, without them; not set where no quote is next.
+  absl::StatusOr<std::optional<std::string>> ParseQuoted() {
+    for (const absl::string_view quote : {"'", "\""}) {
+      if (!Consume(quote)) continue;
+      const size_t end = rest_.find(quote);
+      if (end == absl::string_view::npos)
+        return absl::InvalidArgumentError(
+            absl::StrCat("the last ", quote, " is missing"));
+      std::string text(rest_.substr(0, end));
+      rest_.remove_prefix(end + 1);
+      return text;
+    }
+    return std::nullopt;
+  }
+
   // The elements and the ].
   absl::StatusOr<ConfigValue> ParseList() {
     ConfigList list;
-    if (Consume("]")) return ConfigValue(std::move(list));
-    do {
+    AITUNE_RETURN_IF_ERROR(ParseUntil("]", [&]() -> absl::Status {
       AITUNE_ASSIGN_OR_RETURN(ConfigValue element, ParseValue());
       list.push_back(std::move(element));
-    } while (Consume(","));
-    if (!Consume("]"))
-      return absl::InvalidArgumentError("the last ] is missing");
+      return absl::OkStatus();
+    }));
     return ConfigValue(std::move(list));
   }
 
   // The "'KEY': VALUE" of a dict as Python prints it, and the }.
   absl::StatusOr<ConfigValue> ParseDict() {
     ConfigDict dict;
-    if (Consume("}")) return ConfigValue(std::move(dict));
-    do {
-      absl::string_view key = TakeUntil(":,}");
+    AITUNE_RETURN_IF_ERROR(ParseUntil("}", [&]() -> absl::Status {
+      AITUNE_ASSIGN_OR_RETURN(std::optional<std::string> key, ParseQuoted());
+      if (!key) key = std::string(TakeUntil(":,}"));
       if (!Consume(":"))
         return absl::InvalidArgumentError(
-            absl::StrCat("\"", key, "\" is not 'KEY': VALUE"));
-      for (const absl::string_view quote : {"'", "\""}) {
-        if (absl::ConsumePrefix(&key, quote)) absl::ConsumeSuffix(&key, quote);
-      }
-      if (Find(dict, std::string(key)) != nullptr)
-        return absl::InvalidArgumentError(
-            absl::StrCat("\"", key, "\" is given twice"));
+            absl::StrCat("\"", *key, "\" is not 'KEY': VALUE"));
       AITUNE_ASSIGN_OR_RETURN(ConfigValue value, ParseValue());
-      dict.emplace_back(std::string(key), std::move(value));
-    } while (Consume(","));
-    if (!Consume("}"))
-      return absl::InvalidArgumentError("the last } is missing");
+      return Add(*key, *key, std::move(value), dict);
+    }));
     return ConfigValue(std::move(dict));
   }
 

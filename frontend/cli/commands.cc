@@ -67,12 +67,6 @@ std::string CommandName(Command command) {
   return "";
 }
 
-// What comes before and after the first "=".
-std::pair<std::string, std::string> SplitSubstitute(const std::string& text) {
-  const size_t equals = text.find('=');
-  return {text.substr(0, equals), text.substr(equals + 1)};
-}
-
 bool IsOperator(const std::string& name) {
   return name.find("::") != std::string::npos;
 }
@@ -105,23 +99,20 @@ absl::StatusOr<frontend::Model> LoadChanged(const Options& options,
   return model;
 }
 
-// Refuses replacements of operators that the model does not call. What
+// Refuses the replacement of an operator that the model does not call. What
 // replacements call is not looked at: beside others, none is refused.
 absl::Status CheckSubstituted(const Options& options,
                               const frontend::Model& model) {
+  if (options.substitutes.size() != 1) return absl::OkStatus();
+  const std::string name = SplitSubstitute(options.substitutes[0]).first;
+  if (!IsOperator(name)) return absl::OkStatus();
   absl::StatusOr<std::map<std::string, std::string>> called =
       frontend::SubstitutionsOf(model);
   if (!called.ok()) return called.status();
-  if (options.substitutes.size() != 1) return absl::OkStatus();
-  for (const std::string& text : options.substitutes) {
-    const std::string name = SplitSubstitute(text).first;
-    if (IsOperator(name) && called->count(name) == 0)
-      return absl::InvalidArgumentError(
-          absl::StrCat("--substitute ", name,
-                       " has no effect: the model does not call the operator; "
-                       "leave it out"));
-  }
-  return absl::OkStatus();
+  if (called->count(name) > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--substitute ", name,
+      " has no effect: the model does not call the operator; leave it out"));
 }
 
 }  // namespace

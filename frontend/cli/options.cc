@@ -404,6 +404,11 @@ absl::Status RefuseOptions(const Options& options,
   return absl::OkStatus();
 }
 
+std::pair<std::string, std::string> SplitSubstitute(const std::string& text) {
+  const size_t equals = text.find('=');
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
 std::optional<int> ParseCommandLine(int argc, const char* const* argv,
                                     Options& options) {
   CLI::App app(kDescription, "aitune");

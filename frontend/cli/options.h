@@ -131,6 +131,9 @@ absl::Status RefuseOptions(const Options& options,
                            absl::Span<const char* const> names,
                            const std::string& why);
 
+// What comes before and after the first "=" of Options::substitutes' texts.
+std::pair<std::string, std::string> SplitSubstitute(const std::string& text);
+
 // Parses argv into `options`. If the program must end, prints the help or the
 // error and returns the exit code; otherwise the result is not set.
 std::optional<int> ParseCommandLine(int argc, const char* const* argv,

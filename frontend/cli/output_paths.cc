@@ -25,11 +25,8 @@ std::vector<NamedPath> FilesRead(const Options& options) {
     files.emplace_back("--library", file);
   for (const std::string& file : options.plugins)
     files.emplace_back("--plugin", file);
-  for (const std::string& text : options.substitutes) {
-    const size_t equals = text.find('=');
-    if (equals != std::string::npos)
-      files.emplace_back("--substitute", text.substr(equals + 1));
-  }
+  for (const std::string& text : options.substitutes)
+    files.emplace_back("--substitute", SplitSubstitute(text).second);
   return files;
 }
 

@@ -47,7 +47,7 @@ absl::Status RefuseOptions(const Options& options) {
   if (!options.compile.dumpDirectory.empty())
     return refused("--dump", "give it to tune with the reduced model");
   for (const std::string& text : options.substitutes) {
-    const std::string name = text.substr(0, text.find('='));
+    const std::string name = SplitSubstitute(text).first;
     if (!absl::StrContains(name, "::"))
       return refused(absl::StrCat("--substitute ", name),
                      "what it reduces has no submodules any more, only "

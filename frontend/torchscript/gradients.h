@@ -23,8 +23,7 @@ bool TakesGradients(const torch::jit::Module& module);
 // `gradients` LibTorch records what it does, whatever the caller's mode; the
 // arguments are then other tensors in the same memory, in lists and dicts of
 // their own, so that nothing is recorded of the caller's, and the results are
-// detached. Otherwise nothing is
-// recorded (c10::InferenceMode).
+// detached. Otherwise nothing is recorded (c10::InferenceMode).
 void RunInMode(bool gradients, torch::jit::Stack& stack,
                const std::function<void(torch::jit::Stack&)>& run);
 

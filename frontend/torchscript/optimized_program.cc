@@ -103,7 +103,8 @@ absl::StatusOr<c10::IValue> OptimizedProgram::Run(
         RunInMode(
             impl_->takes_gradients, stack, [&](torch::jit::Stack& values) {
               if (impl_->on_own_state == nullptr) {
-                values = {impl_->module.get_method("forward")(values)};
+                values = {
+                    impl_->module.get_method("forward")(std::move(values))};
                 return;
               }
               values.insert(values.begin(), impl_->module._ivalue());

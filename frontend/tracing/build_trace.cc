@@ -140,9 +140,10 @@ absl::StatusOr<Trace> TraceWhole(
     const SizeFitter& fitter, SizeRegion& region, const TraceOptions& options,
     const std::string& reason, std::vector<std::string> notes,
     const ModelState& saved) {
+  const bool takes_gradients = TakesGradients(*frozen.graph);
   // Nor have frozen parameters gradients.
   const PreparedGraph prepared =
-      saved.exists() || TakesGradients(*frozen.graph) ? AsItIs(model) : frozen;
+      saved.exists() || takes_gradients ? AsItIs(model) : frozen;
   TraceFindings findings;
   Interpreter interpreter(prepared.graph, &fitter, &region, options, &findings);
   AITUNE_ASSIGN_OR_RETURN(
@@ -154,7 +155,7 @@ absl::StatusOr<Trace> TraceWhole(
   ResultTemplate result;
   result.value = builder.AddOpaque(reason);
   OutlinedGraph outlined{prepared.graph, {}};
-  if (options.outlines && !TakesGradients(*prepared.graph))
+  if (options.outlines && !takes_gradients)
     outlined = OutlineForward(prepared.graph, prepared.module, options.for_gpu);
   RecordedProgram program = MakeGraphProgram(outlined.graph, "forward");
   if (!outlined.programs.empty() && options.sees_parts) {

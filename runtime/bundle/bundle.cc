@@ -100,12 +100,15 @@ absl::Status WriteParts(const File& file, const fs::path& path,
   return absl::OkStatus();
 }
 
+// Makes the file `path`, which must not be there; one that fails leaves none.
 absl::Status WriteFile(const fs::path& path,
                        const std::vector<std::string_view>& parts) {
   const File file(open(path.c_str(),
                        O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
                        0644));
-  return WriteParts(file, path, parts);
+  const absl::Status status = WriteParts(file, path, parts);
+  if (!status.ok() && file.descriptor() >= 0) unlink(path.c_str());
+  return status;
 }
 
 // Makes what was created, renamed or removed in `folder` last.
@@ -265,8 +268,8 @@ absl::StatusOr<std::string> WriteFolder(const fs::path& path,
     const fs::path file = path / name;
     fs::create_directories(file.parent_path(), error);
     if (error) return SystemError(file, "can't be made", error.value());
-    if (!fs::exists(file, error)) made.push_back(file);
     AITUNE_RETURN_IF_ERROR(WriteFile(file, {bytes}));
+    made.push_back(file);
     for (fs::path folder = file.parent_path(); folders.insert(folder).second;)
       folder = folder.parent_path();
   }

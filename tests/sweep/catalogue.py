@@ -1,4 +1,9 @@
-"""All models that the sweep can make, by name: LIBRARY/MODEL."""
+"""The models that the sweep can make, by name: LIBRARY/MODEL.
+
+Those that it knows are in names(); timm's others can be asked for by name.
+"""
+
+import re
 
 import language_models
 import make_transformer
@@ -20,14 +25,21 @@ def names():
     ]
 
 
+def can_be_named(name):
+    """Whether this may be the name of a model that is not in names()."""
+    library, _, model = name.partition("/")
+    return library == "timm" and re.fullmatch(r"[\w.]+", model) is not None
+
+
 def make(name, batch):
     """Returns (model, inputs): a torch module in float32 and a tuple of tensors.
 
     Axis 0 of each input is the batch. Raises what the library raises when it
-    can't make the model, and KeyError for a name that is not in names().
+    can't make the model, and KeyError for a name that is neither in names()
+    nor can be named.
     """
     library, _, model = name.partition("/")
     models, maker = _LIBRARIES[library]
-    if model not in models:
+    if model not in models and not can_be_named(name):
         raise KeyError(name)
     return maker(model, batch)

@@ -38,14 +38,18 @@ LARGEST_BATCH = 8
 def select(names, patterns):
     """The names that a pattern matches, in their order; all without patterns.
 
-    Raises ValueError for a pattern that matches nothing.
+    Behind them what names another model that a library has. Raises ValueError
+    for a pattern that is neither.
     """
-    for pattern in patterns:
-        if not fnmatch.filter(names, pattern):
-            raise ValueError(f"no model is called {pattern}; --list prints all names")
     if not patterns:
         return list(names)
-    return [n for n in names if any(fnmatch.fnmatch(n, p) for p in patterns)]
+    others = [p for p in patterns if not fnmatch.filter(names, p)]
+    for pattern in others:
+        if not catalogue.can_be_named(pattern):
+            raise ValueError(f"no model is called {pattern}; --list prints all names")
+    return [
+        n for n in names if any(fnmatch.fnmatch(n, p) for p in patterns)
+    ] + others
 
 
 def dynamic_inputs(inputs, largest):

@@ -78,7 +78,7 @@ class CatalogueTest(unittest.TestCase):
 
     def test_refuses_unknown_names(self):
         with self.assertRaises(KeyError):
-            catalogue.make("timm/no_such_model", 1)
+            catalogue.make("torchvision/no_such_model", 1)
 
 
 class OutcomesTest(unittest.TestCase):
@@ -173,8 +173,17 @@ class SweepTest(unittest.TestCase):
         names = ["timm/a", "timm/b", "torchvision/a"]
         self.assertEqual(sweep.select(names, []), names)
         self.assertEqual(sweep.select(names, ["*/a"]), ["timm/a", "torchvision/a"])
-        with self.assertRaisesRegex(ValueError, "no model is called timm/c"):
-            sweep.select(names, ["timm/c"])
+        with self.assertRaisesRegex(ValueError, "no model is called torchvision/b"):
+            sweep.select(names, ["torchvision/b"])
+        with self.assertRaisesRegex(ValueError, "no model is called timm/c\\*"):
+            sweep.select(names, ["timm/c*"])
+
+    def test_selects_other_models_of_timm_by_name(self):
+        names = ["timm/a", "torchvision/a"]
+        self.assertEqual(sweep.select(names, ["timm/c.in1k"]), ["timm/c.in1k"])
+        self.assertEqual(
+            sweep.select(names, ["timm/c", "timm/*"]), ["timm/a", "timm/c"]
+        )
 
     def test_makes_the_batch_dynamic(self):
         self.assertEqual(

@@ -202,8 +202,15 @@ void fillRandom(TensorView &view, std::mt19937 &generator) {
     case DataType::kFloat8E4M3Fn:
       static_cast<uint8_t *>(view.data)[i] = finiteFloat8(generator);
       break;
-    default:
+    case DataType::kUInt8:
+    case DataType::kBool:
       static_cast<uint8_t *>(view.data)[i] = generator() & 1;
+      break;
+    case DataType::kFloat32:
+    case DataType::kFloat64:
+    case DataType::kFloat16:
+    case DataType::kBFloat16:
+      break; // above
     }
   }
 }

@@ -43,13 +43,19 @@ absl::StatusOr<CudaSchedules> listCudaSchedules(func::FuncOp kernel,
                                                 const GpuTarget &target) {
   const std::optional<mlir::ait::KernelKind> kind =
       mlir::ait::getKernelKind(kernel);
-  if (kind == mlir::ait::KernelKind::Matmul)
+  if (!kind)
+    return CudaSchedules();
+  switch (*kind) {
+  case mlir::ait::KernelKind::Loop:
+    return CudaSchedules(); // loops have no parameters
+  case mlir::ait::KernelKind::Matmul:
     return listMatmulTiles(kernel, symbols, target);
-  if (kind == mlir::ait::KernelKind::Convolution)
+  case mlir::ait::KernelKind::Convolution:
     return listConvolutionTiles(kernel, symbols, target);
-  if (kind == mlir::ait::KernelKind::Attention)
+  case mlir::ait::KernelKind::Attention:
     return listAttentionShapes(kernel, symbols, target);
-  return CudaSchedules();
+  }
+  llvm_unreachable("all kinds list their schedules");
 }
 
 } // namespace aitune

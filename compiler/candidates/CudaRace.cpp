@@ -220,13 +220,10 @@ absl::Status runModelOnCuda(const cuda::Device &device, ModelCalls calls,
                                  std::move(calls.regions), options));
   AITUNE_ASSIGN_OR_RETURN(cuda::Stream stream, cuda::Stream::Create(device));
   std::vector<cuda::DeviceBuffer> memory;
-  auto bytesOf = [](const TensorView &view) {
-    return ElementCount(view.sizes) * SizeInBytes(view.dtype);
-  };
   auto onDevice = [&](TensorView view) -> absl::StatusOr<TensorView> {
     AITUNE_ASSIGN_OR_RETURN(cuda::DeviceBuffer buffer,
                             cuda::DeviceBuffer::Allocate(
-                                device, std::max<int64_t>(256, bytesOf(view))));
+                                device, std::max<int64_t>(256, BytesOf(view))));
     view.data = buffer.data();
     memory.push_back(std::move(buffer));
     return view;
@@ -237,7 +234,7 @@ absl::Status runModelOnCuda(const cuda::Device &device, ModelCalls calls,
     AITUNE_RETURN_IF_ERROR(device.driver().Check(
         device.driver().cuMemcpyHtoD(
             reinterpret_cast<CUdeviceptr>(given.back().data), input.data,
-            bytesOf(input)),
+            BytesOf(input)),
         "copying an input"));
   }
   // The driver gives the caller's memory back before the GPU has all of it
@@ -265,7 +262,7 @@ absl::Status runModelOnCuda(const cuda::Device &device, ModelCalls calls,
                                     results[i].data,
                                     reinterpret_cast<CUdeviceptr>(
                                         std::get<TensorView>(values[i]).data),
-                                    bytesOf(results[i])),
+                                    BytesOf(results[i])),
                                 "copying a result"));
   }
   return absl::OkStatus();

@@ -64,7 +64,7 @@ int64_t operandBytes(RankedTensorType type, const PackingProto &packing,
   if (packing.kind() != PackingProto::NONE)
     if (auto bytes = PackedBytes(packing, view.dtype, view.sizes); bytes.ok())
       return *bytes;
-  return ElementCount(view.sizes) * SizeInBytes(view.dtype);
+  return BytesOf(view);
 }
 
 } // namespace

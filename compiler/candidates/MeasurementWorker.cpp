@@ -15,6 +15,7 @@
 #include "compiler/candidates/LimitMemory.h"
 #include "compiler/dialect/ElementTypes.h"
 #include "compiler/dialect/KernelAttributes.h"
+#include "compiler/measure/HostTensor.h"
 #include "compiler/measure/KernelJudge.h"
 #include "compiler/measure/Measure.h"
 #include "compiler/measure/TestData.h"
@@ -72,14 +73,10 @@ private:
 };
 
 void Subject::addConstant(RankedTensorType type) {
+  auto memory = std::make_shared<HostTensor>(TensorView{
+      nullptr, *ait::toDataType(type.getElementType()), type.getShape().vec()});
   ConstantTensor constant;
-  constant.view.dtype = *ait::toDataType(type.getElementType());
-  constant.view.sizes.assign(type.getShape().begin(), type.getShape().end());
-  const size_t bytes = std::max<int64_t>(
-      ElementCount(constant.view.sizes) * SizeInBytes(constant.view.dtype), 64);
-  std::shared_ptr<void> memory(std::aligned_alloc(64, (bytes + 63) / 64 * 64),
-                               &std::free);
-  constant.view.data = memory.get();
+  constant.view = memory->view();
   constant.owner = memory;
   std::mt19937 generator(constants.size() + 2);
   fillRandom(constant.view, generator);

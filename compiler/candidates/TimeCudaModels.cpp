@@ -79,22 +79,13 @@ private:
   cuda::Event start, end;
 };
 
-int64_t bytesOf(const TensorView &view) {
-  return ElementCount(view.sizes) * SizeInBytes(view.dtype);
-}
-
 absl::StatusOr<TensorView>
 Bench::allocate(const TensorTypeProto &type,
                 const std::vector<int64_t> &symbols) {
-  AITUNE_ASSIGN_OR_RETURN(const PlanTensorType planType,
-                          FromProto(type, symbols.size()));
-  TensorView view;
-  view.dtype = planType.dtype;
-  for (const SizeExpression &size : planType.sizes)
-    view.sizes.push_back(size.Evaluate(symbols));
+  AITUNE_ASSIGN_OR_RETURN(TensorView view, ViewOf(type, symbols));
   AITUNE_ASSIGN_OR_RETURN(cuda::DeviceBuffer buffer,
                           cuda::DeviceBuffer::Allocate(
-                              device, std::max<int64_t>(256, bytesOf(view))));
+                              device, std::max<int64_t>(256, BytesOf(view))));
   view.data = buffer.data();
   memory.push_back(std::move(buffer));
   return view;
@@ -109,11 +100,11 @@ absl::Status Bench::fill(const TensorView &view) {
     TensorView part{data.data(), view.dtype, {kRandomElements}};
     fillRandom(part, generator);
   }
-  for (int64_t done = 0; done < bytesOf(view); done += data.size())
+  for (int64_t done = 0; done < BytesOf(view); done += data.size())
     AITUNE_RETURN_IF_ERROR(device.driver().Check(
         device.driver().cuMemcpyHtoD(
             reinterpret_cast<CUdeviceptr>(view.data) + done, data.data(),
-            std::min<int64_t>(data.size(), bytesOf(view) - done)),
+            std::min<int64_t>(data.size(), BytesOf(view) - done)),
         "copying test data"));
   return absl::OkStatus();
 }
@@ -183,8 +174,7 @@ int64_t constantBytes(const ExecutablePlan &plan,
       used.insert(value.index());
   int64_t bytes = 0;
   for (int index : used)
-    bytes += ElementCount(constants[index].view.sizes) *
-             SizeInBytes(constants[index].view.dtype);
+    bytes += BytesOf(constants[index].view);
   return bytes;
 }
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/dialect/ElementTypes.h"
 #include "compiler/dialect/KernelAttributes.h"
+#include "compiler/measure/HostTensor.h"
 #include "compiler/plan/PlanBuilder.h"
 #include "compiler/reference/Reference.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -27,7 +28,7 @@ constexpr char kUnwritten = '\xff';
 
 /// The values of one run, in memory of their own.
 struct Kept {
-  std::vector<std::string> memory;
+  std::vector<HostTensor> memory;
   llvm::DenseMap<Value, TensorView> views;
 };
 
@@ -52,7 +53,7 @@ private:
   absl::Status runModel(const Values &values);
   void judge(ait::LaunchOp launch);
   TensorView viewOf(Value value, const Kept &call) const;
-  int64_t bytesOf(Value value) const;
+  TensorView shapeOf(Value value) const;
   void addOperands(ait::LaunchOp launch, Values &values) const;
 
   ModuleOp module;
@@ -101,12 +102,11 @@ absl::StatusOr<ExecutablePlan> Audit::planThatReturns(const Values &values) {
   return plan;
 }
 
-int64_t Audit::bytesOf(Value value) const {
+/// The value's type and sizes, without memory.
+TensorView Audit::shapeOf(Value value) const {
   auto type = cast<RankedTensorType>(value.getType());
-  int64_t bytes = SizeInBytes(*ait::toDataType(type.getElementType()));
-  for (int64_t size : evaluateSizes(type, symbols))
-    bytes *= size;
-  return bytes;
+  return {nullptr, *ait::toDataType(type.getElementType()),
+          evaluateSizes(type, symbols)};
 }
 
 /// Whether `value` is computed by the model, not given to it.
@@ -161,15 +161,10 @@ absl::Status Audit::runModel(const Values &values) {
     std::vector<TensorView> &views = outputs.emplace_back();
     call.memory.reserve(values.size());
     for (Value value : values) {
-      auto type = cast<RankedTensorType>(value.getType());
-      std::string &memory = call.memory.emplace_back(
-          std::max<int64_t>(bytesOf(value), 1) + 64, kUnwritten);
-      const uintptr_t place = reinterpret_cast<uintptr_t>(memory.data());
-      TensorView view{reinterpret_cast<void *>((place + 63) / 64 * 64),
-                      *ait::toDataType(type.getElementType()),
-                      evaluateSizes(type, symbols)};
-      views.push_back(view);
-      call.views[value] = view;
+      HostTensor &tensor = call.memory.emplace_back(shapeOf(value));
+      tensor.fill(kUnwritten);
+      views.push_back(tensor.view());
+      call.views[value] = tensor.view();
     }
   }
   ModelCalls model;
@@ -226,7 +221,7 @@ absl::StatusOr<std::vector<WrongCandidate>> Audit::run() {
       addOperands(launches[last++], values);
       bytes = 0;
       for (Value value : values)
-        bytes += bytesOf(value);
+        bytes += BytesOf(shapeOf(value));
     }
     if (absl::Status status = runModel(values); !status.ok())
       return status;

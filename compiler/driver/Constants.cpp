@@ -7,8 +7,7 @@ namespace aitune {
 int64_t bytesOf(absl::Span<const ConstantTensor> constants) {
   int64_t bytes = 0;
   for (const ConstantTensor &constant : constants)
-    bytes +=
-        ElementCount(constant.view.sizes) * SizeInBytes(constant.view.dtype);
+    bytes += BytesOf(constant.view);
   return bytes;
 }
 

@@ -11,7 +11,7 @@
 
 namespace aitune {
 
-/// Of all elements together.
+/// The bytes of all constants together.
 int64_t bytesOf(absl::Span<const ConstantTensor> constants);
 
 /// The least and greatest element of an integer constant of the pool; not set

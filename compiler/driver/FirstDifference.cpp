@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "compiler/driver/StepPlan.h"
+#include "compiler/measure/HostTensor.h"
 #include "compiler/reference/NumberFormat.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status_macros.h"
@@ -19,7 +20,6 @@ namespace {
 
 /// Bytes around a value of a step that runs alone.
 constexpr int64_t kGuardBytes = int64_t{1} << 16;
-constexpr char kGuard = '\x5a';
 /// What a result's memory holds before the two runs of a step alone.
 constexpr char kFills[] = {'\xff', '\0'};
 /// Calls of the model, one after the other.
@@ -42,10 +42,9 @@ double toleranceOf(DataType dtype) {
 
 /// How `actual` differs from `right`; empty where it does not.
 std::string differenceOf(const TensorView &right, const TensorView &actual) {
-  const int64_t count = ElementCount(right.sizes);
-  if (std::memcmp(right.data, actual.data, count * SizeInBytes(right.dtype)) ==
-      0)
+  if (std::memcmp(right.data, actual.data, BytesOf(right)) == 0)
     return "";
+  const int64_t count = ElementCount(right.sizes);
   const bool isFloat = IsFloatingPoint(right.dtype);
   auto read = [&](const TensorView &view, int64_t i) {
     const ReferenceElement element =
@@ -68,36 +67,9 @@ std::string differenceOf(const TensorView &right, const TensorView &actual) {
   return "";
 }
 
-/// Host memory for a tensor of this shape, with guards on both sides.
-class Guarded {
-public:
-  explicit Guarded(TensorView shape) : value(std::move(shape)) {
-    bytes = ElementCount(value.sizes) * SizeInBytes(value.dtype);
-    memory.assign(2 * kGuardBytes + bytes + 64, kGuard);
-    const auto place = reinterpret_cast<uintptr_t>(memory.data()) + kGuardBytes;
-    value.data = reinterpret_cast<void *>((place + 63) / 64 * 64);
-  }
-  Guarded(const Guarded &) = delete;
-  Guarded &operator=(const Guarded &) = delete;
-
-  const TensorView &view() const { return value; }
-  int64_t size() const { return bytes; }
-  void fill(char byte) { std::memset(value.data, byte, bytes); }
-  void copyFrom(const void *data) { std::memcpy(value.data, data, bytes); }
-  bool isIntact() const {
-    const char *begin = static_cast<const char *>(value.data);
-    auto holdsGuards = [](const char *from, const char *to) {
-      return std::all_of(from, to, [](char byte) { return byte == kGuard; });
-    };
-    return holdsGuards(memory.data(), begin) &&
-           holdsGuards(begin + bytes, memory.data() + memory.size());
-  }
-
-private:
-  std::string memory;
-  TensorView value;
-  int64_t bytes = 0;
-};
+std::unique_ptr<HostTensor> makeGuarded(TensorView shape) {
+  return std::make_unique<HostTensor>(std::move(shape), kGuardBytes);
+}
 
 class DifferenceFinder {
 public:
@@ -129,8 +101,8 @@ private:
   const CompileOptions &options;
   std::vector<int64_t> symbols;
   /// The model's inputs, and by value (no alias) what the steps give alone.
-  std::vector<std::unique_ptr<Guarded>> given;
-  std::map<int32_t, std::unique_ptr<Guarded>> right;
+  std::vector<std::unique_ptr<HostTensor>> given;
+  std::map<int32_t, std::unique_ptr<HostTensor>> right;
   int64_t keptBytes = 0;
   /// By value: the steps that write it and that read it last.
   std::map<int32_t, int> firstStep, lastStep;
@@ -138,13 +110,7 @@ private:
 
 /// The value's sizes, without memory.
 absl::StatusOr<TensorView> DifferenceFinder::shapeOf(int32_t value) const {
-  AITUNE_ASSIGN_OR_RETURN(
-      const PlanTensorType type,
-      FromProto(plan.values(value).type(), plan.symbols_size()));
-  TensorView view{nullptr, type.dtype, {}};
-  for (const SizeExpression &size : type.sizes)
-    view.sizes.push_back(size.Evaluate(symbols));
-  return view;
+  return ViewOf(plan.values(value).type(), symbols);
 }
 
 absl::StatusOr<DifferenceFinder::Regions>
@@ -208,8 +174,8 @@ absl::StatusOr<std::string> DifferenceFinder::runAlone(int step) {
       return absl::InternalError("a region of the model is not made");
     calls.regions.push_back(std::move(regions[region]));
   }
-  std::vector<Guarded *> read;
-  for (const std::unique_ptr<Guarded> &input : given)
+  std::vector<HostTensor *> read;
+  for (const std::unique_ptr<HostTensor> &input : given)
     read.push_back(input.get());
   for (int32_t input : part.inputs) {
     const auto found = right.find(input);
@@ -220,19 +186,19 @@ absl::StatusOr<std::string> DifferenceFinder::runAlone(int step) {
   }
   std::vector<TensorView> inputs;
   std::vector<std::string> before;
-  for (const Guarded *input : read) {
+  for (const HostTensor *input : read) {
     inputs.push_back(input->view());
     before.emplace_back(static_cast<const char *>(input->view().data),
-                        input->size());
+                        input->bytes());
   }
-  std::vector<std::vector<std::unique_ptr<Guarded>>> results;
+  std::vector<std::vector<std::unique_ptr<HostTensor>>> results;
   std::vector<std::vector<TensorView>> outputs;
   for (char fill : kFills) {
     auto &ofCall = results.emplace_back();
     auto &views = outputs.emplace_back();
     for (int32_t output : part.outputs) {
       AITUNE_ASSIGN_OR_RETURN(TensorView shape, shapeOf(output));
-      ofCall.push_back(std::make_unique<Guarded>(std::move(shape)));
+      ofCall.push_back(makeGuarded(std::move(shape)));
       ofCall.back()->fill(fill);
       views.push_back(ofCall.back()->view());
     }
@@ -244,7 +210,7 @@ absl::StatusOr<std::string> DifferenceFinder::runAlone(int step) {
   AITUNE_RETURN_IF_ERROR(target.runModel(std::move(calls), constants));
   std::string wrong;
   for (const auto &ofCall : results)
-    for (const std::unique_ptr<Guarded> &result : ofCall)
+    for (const std::unique_ptr<HostTensor> &result : ofCall)
       if (!result->isIntact())
         wrong = "it writes beside its result";
   for (auto [input, was] : llvm::zip_equal(read, before)) {
@@ -260,8 +226,8 @@ absl::StatusOr<std::string> DifferenceFinder::runAlone(int step) {
       wrong = absl::StrCat("its result depends on what memory held before, or "
                            "is another each time: ",
                            difference);
-    std::unique_ptr<Guarded> &kept = results.back()[i];
-    keptBytes += kept->size();
+    std::unique_ptr<HostTensor> &kept = results.back()[i];
+    keptBytes += kept->bytes();
     if (keptBytes > kMostBytes)
       return absl::ResourceExhaustedError(absl::StrCat(
           "the values of the model take more than ", kMostBytes, " bytes"));
@@ -274,9 +240,9 @@ absl::StatusOr<std::string> DifferenceFinder::runAlone(int step) {
 /// right.
 absl::StatusOr<std::optional<FirstDifference>>
 DifferenceFinder::differenceAfter(int steps) {
-  std::vector<std::vector<std::unique_ptr<Guarded>>> held(kCalls);
+  std::vector<std::vector<std::unique_ptr<HostTensor>>> held(kCalls);
   std::vector<std::vector<TensorView>> outputs(kCalls);
-  std::vector<std::unique_ptr<Guarded>> results;
+  std::vector<std::unique_ptr<HostTensor>> results;
   ModelCalls calls;
   calls.copies.resize(kCalls);
   std::vector<int32_t> live;
@@ -290,11 +256,11 @@ DifferenceFinder::differenceAfter(int steps) {
   for (int call = 0; call < kCalls; ++call) {
     for (int32_t output : plan.output_values()) {
       AITUNE_ASSIGN_OR_RETURN(TensorView shape, shapeOf(output));
-      results.push_back(std::make_unique<Guarded>(std::move(shape)));
+      results.push_back(makeGuarded(std::move(shape)));
       outputs[call].push_back(results.back()->view());
     }
     for (int32_t value : live) {
-      held[call].push_back(std::make_unique<Guarded>(right[value]->view()));
+      held[call].push_back(makeGuarded(right[value]->view()));
       calls.copies[call].push_back({value, held[call].back()->view()});
     }
   }
@@ -329,7 +295,7 @@ absl::StatusOr<std::optional<FirstDifference>> DifferenceFinder::find() {
       return absl::UnimplementedError(
           "only LibTorch knows an output of the model");
   for (const TensorView &input : options.audit.inputs) {
-    given.push_back(std::make_unique<Guarded>(input));
+    given.push_back(makeGuarded(input));
     given.back()->copyFrom(input.data);
   }
   findLives();

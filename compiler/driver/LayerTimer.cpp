@@ -5,6 +5,7 @@
 
 #include "compiler/candidates/CompilationTarget.h"
 #include "compiler/candidates/Kernel.h"
+#include "compiler/driver/Constants.h"
 #include "compiler/pipelines/Pipelines.h"
 #include "compiler/support/Dump.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -63,14 +64,6 @@ absl::StatusOr<Compiled> compileText(const std::string &text,
   compiled.constants.assign(constants.begin(), constants.end());
   llvm::append_range(compiled.constants, result->newConstants);
   return compiled;
-}
-
-int64_t bytesOf(absl::Span<const ConstantTensor> constants) {
-  int64_t bytes = 0;
-  for (const ConstantTensor &constant : constants)
-    bytes +=
-        ElementCount(constant.view.sizes) * SizeInBytes(constant.view.dtype);
-  return bytes;
 }
 
 } // namespace

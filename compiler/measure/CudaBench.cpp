@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/measure/HostTensor.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status_macros.h"
 
@@ -20,25 +21,8 @@ constexpr int64_t kMostCopies = 64;
 /// Results of up to so many bytes are copied as a whole to be judged, which is
 /// as fast as copying their samples.
 constexpr int64_t kWholeBytes = 8 << 20;
-/// The number and the value of the bytes behind each result, which no kernel
-/// may write.
+/// The bytes behind each result, which no kernel may write.
 constexpr int64_t kGuardBytes = 64;
-constexpr unsigned char kGuardPattern = 0xa5;
-
-absl::StatusOr<TensorView> makeView(const TensorTypeProto &type,
-                                    const std::vector<int64_t> &symbols) {
-  AITUNE_ASSIGN_OR_RETURN(const PlanTensorType planType,
-                          FromProto(type, symbols.size()));
-  TensorView view;
-  view.dtype = planType.dtype;
-  for (const SizeExpression &size : planType.sizes)
-    view.sizes.push_back(size.Evaluate(symbols));
-  return view;
-}
-
-int64_t bytesOf(const TensorView &view) {
-  return ElementCount(view.sizes) * SizeInBytes(view.dtype);
-}
 
 } // namespace
 
@@ -49,16 +33,15 @@ absl::Status CudaBench::setInputs(JudgedInputs set) {
     const TensorView &made = host->views()[i];
     for (TensorView &copy : inputs[i])
       copy.sizes = made.sizes;
-    if (host->isNew(i) && bytesOf(made) > 0)
+    if (host->isNew(i) && BytesOf(made) > 0)
       AITUNE_RETURN_IF_ERROR(device.driver().Check(
           device.driver().cuMemcpyHtoD(
               reinterpret_cast<CUdeviceptr>(inputs[i][0].data), made.data,
-              bytesOf(made)),
+              BytesOf(made)),
           "copying test data"));
   }
   for (int i = 0; i < plan.outputs_size(); ++i) {
-    AITUNE_ASSIGN_OR_RETURN(TensorView view,
-                            makeView(plan.outputs(i), symbols));
+    AITUNE_ASSIGN_OR_RETURN(TensorView view, ViewOf(plan.outputs(i), symbols));
     outputs[i].sizes = std::move(view.sizes);
   }
   return device.driver().Check(device.driver().cuCtxSynchronize(),
@@ -73,8 +56,8 @@ absl::Status CudaBench::prepare() {
   int64_t weightBytes = 0;
   for (int i : weights) {
     AITUNE_ASSIGN_OR_RETURN(const TensorView view,
-                            makeView(plan.inputs(i), symbols));
-    weightBytes += bytesOf(view);
+                            ViewOf(plan.inputs(i), symbols));
+    weightBytes += BytesOf(view);
   }
   // Small ones stay in the cache in a model too.
   if (weightBytes > 256 << 10)
@@ -84,7 +67,7 @@ absl::Status CudaBench::prepare() {
     AITUNE_ASSIGN_OR_RETURN(
         DeviceBuffer buffer,
         DeviceBuffer::Allocate(device,
-                               std::max<int64_t>(256, bytesOf(view) + more)));
+                               std::max<int64_t>(256, BytesOf(view) + more)));
     view.data = buffer.data();
     memory.push_back(std::move(buffer));
     return absl::OkStatus();
@@ -93,13 +76,13 @@ absl::Status CudaBench::prepare() {
     const int i = static_cast<int>(inputs.size());
     inputs.emplace_back();
     for (int copy = 0; copy < (weights.count(i) ? copyCount : 1); ++copy) {
-      AITUNE_ASSIGN_OR_RETURN(TensorView view, makeView(type, symbols));
+      AITUNE_ASSIGN_OR_RETURN(TensorView view, ViewOf(type, symbols));
       inputs[i].push_back(std::move(view));
       AITUNE_RETURN_IF_ERROR(allocate(inputs[i].back(), 0));
     }
   }
   for (const TensorTypeProto &type : plan.outputs()) {
-    AITUNE_ASSIGN_OR_RETURN(TensorView view, makeView(type, symbols));
+    AITUNE_ASSIGN_OR_RETURN(TensorView view, ViewOf(type, symbols));
     outputs.push_back(std::move(view));
     AITUNE_RETURN_IF_ERROR(allocate(outputs.back(), kGuardBytes));
   }
@@ -115,7 +98,7 @@ absl::Status CudaBench::copyWeights() {
       AITUNE_RETURN_IF_ERROR(device.driver().Check(
           device.driver().cuMemcpyDtoDAsync(
               reinterpret_cast<CUdeviceptr>(copies[copy].data),
-              reinterpret_cast<CUdeviceptr>(copies[0].data), bytesOf(copies[0]),
+              reinterpret_cast<CUdeviceptr>(copies[0].data), BytesOf(copies[0]),
               nullptr),
           "copying weights"));
   return device.driver().Check(device.driver().cuCtxSynchronize(),
@@ -168,9 +151,10 @@ absl::Status CudaBench::runOnce(const cuda::CudaExecutable &candidate) {
   // Fill the outputs with NaN, so that elements that are not written are found.
   for (const TensorView &view : outputs) {
     const CUdeviceptr data = reinterpret_cast<CUdeviceptr>(view.data);
-    driver.cuMemsetD8Async(data, 0xff, bytesOf(view), stream.get());
-    driver.cuMemsetD8Async(data + bytesOf(view), kGuardPattern, kGuardBytes,
-                           stream.get());
+    driver.cuMemsetD8Async(data, 0xff, BytesOf(view), stream.get());
+    driver.cuMemsetD8Async(data + BytesOf(view),
+                           static_cast<unsigned char>(HostTensor::kGuard),
+                           kGuardBytes, stream.get());
   }
   std::vector<RegionValue> values = outputValues();
   AITUNE_RETURN_IF_ERROR(
@@ -185,11 +169,11 @@ absl::StatusOr<std::string> CudaBench::findOverrun() {
         device.driver().cuMemcpyDtoH(
             guard,
             reinterpret_cast<CUdeviceptr>(outputs[i].data) +
-                bytesOf(outputs[i]),
+                BytesOf(outputs[i]),
             kGuardBytes),
         "reading behind a result"));
     for (char byte : guard)
-      if (byte != static_cast<char>(kGuardPattern))
+      if (byte != HostTensor::kGuard)
         return absl::StrCat("writes beyond the end of result ", i);
   }
   return "";
@@ -206,9 +190,9 @@ absl::StatusOr<std::string> CudaBench::findDifference(JudgedInputs set) {
     const TensorView &view = outputs[i];
     const std::vector<int64_t> &positions = (*expected)[i].positions;
     const int64_t width = SizeInBytes(view.dtype);
-    const bool isWhole = bytesOf(view) <= kWholeBytes;
+    const bool isWhole = BytesOf(view) <= kWholeBytes;
     kinds.push_back(isWhole ? ResultMemory::Whole : ResultMemory::Samples);
-    data.emplace_back(isWhole ? bytesOf(view)
+    data.emplace_back(isWhole ? BytesOf(view)
                               : static_cast<int64_t>(positions.size()) * width,
                       '\0');
     if (isWhole) {

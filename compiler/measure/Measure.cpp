@@ -2,16 +2,17 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <random>
 
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/measure/HostTensor.h"
 #include "compiler/measure/TestData.h"
 #include "compiler/measure/TimeRounds.h"
 #include "runtime/cpu/thread_pool.h"
 #include "runtime/plan/plan.h"
+#include "runtime/status/status_macros.h"
 #include "runtime/strategy/interleaved_timing.h"
 
 namespace aitune {
@@ -19,11 +20,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// What stands behind each tensor: a kernel that writes there is wrong.
-constexpr size_t kGuardBytes = 64;
-constexpr int kGuardPattern = 0xa5;
 /// Not a number, and no index: what is not written, or read too early, shows.
-constexpr int kPoison = 0xff;
+constexpr char kPoison = '\xff';
 
 /// The microseconds of a run that is its own median: what other processes take
 /// from it, time slices of milliseconds, is a small part.
@@ -48,23 +46,11 @@ class Tensors {
 public:
   absl::Status add(const TensorTypeProto &type,
                    const std::vector<int64_t> &symbols) {
-    const absl::StatusOr<PlanTensorType> planType =
-        FromProto(type, symbols.size());
-    if (!planType.ok())
-      return planType.status();
-    TensorView view;
-    view.dtype = planType->dtype;
-    for (const SizeExpression &size : planType->sizes)
-      view.sizes.push_back(size.Evaluate(symbols));
-    const size_t bytes = bytesOf(view);
-    memory.emplace_back(
-        std::aligned_alloc(64, (bytes + kGuardBytes + 63) / 64 * 64),
-        &std::free);
-    view.data = memory.back().get();
-    std::memset(view.data, 0, bytes);
-    std::memset(end(view), kGuardPattern, kGuardBytes);
+    AITUNE_ASSIGN_OR_RETURN(TensorView view, ViewOf(type, symbols));
+    HostTensor &tensor = memory.emplace_back(std::move(view));
+    tensor.fill(0);
     isTensor.push_back(true);
-    views.push_back(std::move(view));
+    views.push_back(tensor.view());
     return absl::OkStatus();
   }
 
@@ -92,29 +78,20 @@ public:
   }
 
   void poison() {
-    for (const TensorView &view : views)
-      std::memset(view.data, kPoison, bytesOf(view));
+    for (HostTensor &tensor : memory)
+      tensor.fill(kPoison);
   }
-  /// Which tensor something was written behind; empty if none.
+  /// Which tensor something was written beside; empty if none.
   std::string findOverrun() const {
-    for (size_t i = 0; i < views.size(); ++i)
-      for (size_t k = 0; k < kGuardBytes; ++k)
-        if (end(views[i])[k] != static_cast<char>(kGuardPattern))
-          return absl::StrCat("writes beyond the end of result ", i);
+    for (size_t i = 0; i < memory.size(); ++i)
+      if (!memory[i].isIntact())
+        return absl::StrCat("writes beyond the ends of result ", i);
     return "";
   }
 
-  std::vector<std::unique_ptr<void, decltype(&std::free)>> memory;
+  std::vector<HostTensor> memory;
   std::vector<TensorView> views;
-  std::vector<bool> isTensor; ///< by result, whether it has a view
-
-private:
-  static size_t bytesOf(const TensorView &view) {
-    return ElementCount(view.sizes) * SizeInBytes(view.dtype);
-  }
-  static char *end(const TensorView &view) {
-    return static_cast<char *>(view.data) + bytesOf(view);
-  }
+  std::vector<bool> isTensor; ///< whether a result has a view
 };
 
 /// Memory of 1.5 times the size of the last-level cache, which is read to evict

@@ -15,16 +15,11 @@ absl::Status RaceInputs::make(JudgedInputs set) {
   inputs.resize(plan.inputs_size());
   written.assign(plan.inputs_size(), false);
   for (int i = 0; i < plan.inputs_size(); ++i) {
-    AITUNE_ASSIGN_OR_RETURN(const PlanTensorType type,
-                            FromProto(plan.inputs(i), symbols.size()));
-    TensorView view;
-    view.dtype = type.dtype;
-    for (const SizeExpression &size : type.sizes)
-      view.sizes.push_back(size.Evaluate(symbols));
+    AITUNE_ASSIGN_OR_RETURN(TensorView view, ViewOf(plan.inputs(i), symbols));
     const bool isWeight = weights.count(i) > 0;
     if (isWeight && inputs[i].data && inputs[i].sizes == view.sizes)
       continue;
-    data[i].resize(ElementCount(view.sizes) * SizeInBytes(view.dtype));
+    data[i].resize(BytesOf(view));
     view.data = data[i].data();
     std::seed_seq seed{i, isWeight ? -1 : static_cast<int>(set)};
     std::mt19937 generator(seed);

@@ -22,8 +22,7 @@ ExecutablePlan planOfThree() {
 }
 
 std::string bytesOf(const TensorView &view) {
-  return std::string(static_cast<const char *>(view.data),
-                     ElementCount(view.sizes) * SizeInBytes(view.dtype));
+  return std::string(static_cast<const char *>(view.data), BytesOf(view));
 }
 
 float first(const TensorView &view) {

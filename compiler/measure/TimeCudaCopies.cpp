@@ -30,16 +30,10 @@ struct Tensors {
   std::vector<TensorView> views;
 
   absl::Status add(const cuda::Device &device, const TensorTypeProto &type) {
-    AITUNE_ASSIGN_OR_RETURN(const PlanTensorType planType, FromProto(type, 0));
-    TensorView view;
-    view.dtype = planType.dtype;
-    for (const SizeExpression &size : planType.sizes)
-      view.sizes.push_back(size.Evaluate({}));
-    AITUNE_ASSIGN_OR_RETURN(
-        cuda::DeviceBuffer buffer,
-        cuda::DeviceBuffer::Allocate(
-            device, std::max<int64_t>(256, ElementCount(view.sizes) *
-                                               SizeInBytes(view.dtype))));
+    AITUNE_ASSIGN_OR_RETURN(TensorView view, ViewOf(type, {}));
+    AITUNE_ASSIGN_OR_RETURN(cuda::DeviceBuffer buffer,
+                            cuda::DeviceBuffer::Allocate(
+                                device, std::max<int64_t>(256, BytesOf(view))));
     view.data = buffer.data();
     memory.push_back(std::move(buffer));
     views.push_back(std::move(view));

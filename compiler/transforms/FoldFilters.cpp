@@ -135,10 +135,7 @@ private:
       const TensorView &view = tensor->view;
       const auto *data = static_cast<const char *>(view.data);
       return Content{
-          {data, data + ElementCount(view.sizes) * SizeInBytes(view.dtype)},
-          view.sizes,
-          view.dtype,
-          tensor->name};
+          {data, data + BytesOf(view)}, view.sizes, view.dtype, tensor->name};
     }
     if (!isa<ReshapeOp, PermuteOp, SliceOp, FlipOp, PadOp>(op))
       return std::nullopt;

@@ -173,8 +173,7 @@ absl::Status RunCall(const Call& call, std::vector<TestTensor>& inputs,
   for (TestTensor& input : inputs) buffers.push_back(input.View().data);
   buffers.push_back(out.data);
   if (in_place >= 0) {
-    std::memcpy(out.data, buffers[in_place],
-                ElementCount(out.sizes) * SizeInBytes(out.dtype));
+    std::memcpy(out.data, buffers[in_place], BytesOf(out));
     buffers[in_place] = out.data;
   }
   std::unique_ptr<char, decltype(&std::free)> scratch(

@@ -322,8 +322,7 @@ absl::Status CudaInstance::CopyValue(const Context& context,
         "value ", copy.value, " can't be copied: no step writes it"));
   return device_.driver().Check(
       device_.driver().cuMemcpyDtoH(
-          copy.to.data, reinterpret_cast<CUdeviceptr>(from),
-          ElementCount(copy.to.sizes) * SizeInBytes(copy.to.dtype)),
+          copy.to.data, reinterpret_cast<CUdeviceptr>(from), BytesOf(copy.to)),
       "copying a value");
 }
 

@@ -317,8 +317,7 @@ absl::Status Instance::RunPart(absl::Span<const TensorView> inputs,
     if (from == nullptr)
       return absl::InvalidArgumentError(absl::StrCat(
           "value ", copy.value, " can't be copied: no step writes it"));
-    std::memcpy(copy.to.data, from,
-                ElementCount(copy.to.sizes) * SizeInBytes(copy.to.dtype));
+    std::memcpy(copy.to.data, from, BytesOf(copy.to));
   }
   return absl::OkStatus();
 }

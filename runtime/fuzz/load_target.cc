@@ -22,7 +22,8 @@ namespace {
 // the machine's memory.
 constexpr int64_t kMostBytes = 1 << 16;
 
-int64_t BytesOf(const TensorView& view) {
+// The bytes of a tensor whose sizes come from the input; 0 where they overflow.
+int64_t CheckedBytes(const TensorView& view) {
   const absl::StatusOr<int64_t> bytes = TensorBytes(view.dtype, view.sizes);
   return bytes.ok() ? *bytes : 0;
 }
@@ -39,11 +40,11 @@ class TouchingRegion : public FallbackRegion {
       const auto* view = std::get_if<TensorView>(&input);
       if (view == nullptr) continue;
       const auto* bytes = static_cast<const unsigned char*>(view->data);
-      for (int64_t i = 0; i < BytesOf(*view); ++i) sum += bytes[i];
+      for (int64_t i = 0; i < CheckedBytes(*view); ++i) sum += bytes[i];
     }
     for (RegionValue& output : outputs) {
       if (auto* view = std::get_if<TensorView>(&output)) {
-        if (const int64_t bytes = BytesOf(*view); bytes > 0)
+        if (const int64_t bytes = CheckedBytes(*view); bytes > 0)
           std::memset(view->data, static_cast<int>(sum & 0x7f), bytes);
       } else {
         output = std::make_shared<int>(static_cast<int>(sum));

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune {
 namespace {
@@ -177,6 +178,17 @@ absl::StatusOr<PlanTensorType> FromProto(const TensorTypeProto& proto,
     type.sizes.push_back(*std::move(expression));
   }
   return type;
+}
+
+absl::StatusOr<TensorView> ViewOf(const TensorTypeProto& proto,
+                                  absl::Span<const int64_t> symbols) {
+  AITUNE_ASSIGN_OR_RETURN(const PlanTensorType type,
+                          FromProto(proto, static_cast<int>(symbols.size())));
+  TensorView view;
+  view.dtype = type.dtype;
+  for (const SizeExpression& size : type.sizes)
+    view.sizes.push_back(size.Evaluate(symbols));
+  return view;
 }
 
 SizeConstraintProto ToProto(const SizeConstraint& constraint) {

@@ -23,6 +23,7 @@
 #include "runtime/tensor/data_type.h"
 #include "runtime/tensor/size_constraint.h"
 #include "runtime/tensor/size_expression.h"
+#include "runtime/tensor/tensor_view.h"
 
 namespace aitune {
 
@@ -45,6 +46,12 @@ absl::StatusOr<SizeExpression> FromProto(const SizeExpressionProto& proto,
 // constant size below 0 or an expression that FromProto refuses.
 absl::StatusOr<PlanTensorType> FromProto(const TensorTypeProto& proto,
                                          int symbol_count);
+
+// A tensor of the type that `proto` stores at the sizes that `symbols` give, as
+// SizeExpression::Evaluate computes them, without memory: its data is null.
+// Errors as FromProto with as many symbols.
+absl::StatusOr<TensorView> ViewOf(const TensorTypeProto& proto,
+                                  absl::Span<const int64_t> symbols);
 
 // The stored form of a constraint, and the constraint that `proto` stores.
 // kInvalidArgument for an unknown relation or an expression that FromProto

@@ -83,6 +83,17 @@ TEST(EvaluateSizeTest, ReportsOverflowAndDivision) {
   EXPECT_FALSE(EvaluateSizes({S(0) + SizeExpression(-3)}, {1}).ok());
 }
 
+TEST(ViewOfTest, HasTheSizesOfTheSymbolsAndNoMemory) {
+  const PlanTensorType type{DataType::kInt32,
+                            {SizeExpression::Symbol(1), SizeExpression(3)}};
+  const absl::StatusOr<TensorView> view = ViewOf(ToProto(type), {5, 7});
+  ASSERT_TRUE(view.ok()) << view.status();
+  EXPECT_EQ(view->data, nullptr);
+  EXPECT_EQ(view->dtype, DataType::kInt32);
+  EXPECT_EQ(view->sizes, (std::vector<int64_t>{7, 3}));
+  EXPECT_FALSE(ViewOf(ToProto(type), {5}).ok());
+}
+
 TEST(TensorBytesTest, CountsAndRefusesOverflow) {
   EXPECT_EQ(*TensorBytes(DataType::kBFloat16, {3, 5}), 30);
   EXPECT_EQ(*TensorBytes(DataType::kFloat32, {}), 4);

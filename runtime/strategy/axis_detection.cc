@@ -70,7 +70,7 @@ absl::StatusOr<OwnedValue> RepeatTensor(const TensorView& view,
     return absl::InvalidArgumentError(
         absl::StrCat("input ", input, " of the sample has ", view.sizes.size(),
                      " axes instead of ", spec.axes.size()));
-  const int64_t bytes = ElementCount(view.sizes) * SizeInBytes(view.dtype);
+  const int64_t bytes = BytesOf(view);
   const char* data = static_cast<const char*>(view.data);
   std::vector<char> contents(data, data + bytes);
   std::vector<int64_t> sizes = view.sizes;

@@ -8,4 +8,8 @@ int64_t ElementCount(const std::vector<int64_t>& sizes) {
   return count;
 }
 
+int64_t BytesOf(const TensorView& view) {
+  return ElementCount(view.sizes) * SizeInBytes(view.dtype);
+}
+
 }  // namespace aitune

@@ -13,7 +13,10 @@
 namespace aitune {
 
 // Dense, row-major ("contiguous") data that someone else owns. Sizes are in
-// elements; `data` is null only for a tensor with no elements.
+// elements. `data` may be null for a tensor with no elements. A view that is
+// only a shape, such as one of ViewOf (plan.h) or a constant whose content is
+// not at hand, has null data as well: who reads elements and may get one, asks
+// for null first.
 struct TensorView {
   void* data = nullptr;
   DataType dtype = DataType::kFloat32;
@@ -29,6 +32,9 @@ struct ConstantTensor {
 
 // The number of elements: the product of the sizes, 1 for rank 0.
 int64_t ElementCount(const std::vector<int64_t>& sizes);
+
+// The bytes that the elements of `view` take, whether or not it has data.
+int64_t BytesOf(const TensorView& view);
 
 }  // namespace aitune
 

@@ -1,0 +1,48 @@
+#include "compiler/measure/HostTensor.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+namespace aitune {
+namespace {
+
+/// The alignment of a plan's memory in bytes, a line of the cache.
+constexpr int64_t kAlignment = 64;
+
+int64_t roundUp(int64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+} // namespace
+
+HostTensor::HostTensor(TensorView shape, int64_t guardBytes)
+    : tensor(std::move(shape)) {
+  const int64_t before = roundUp(guardBytes);
+  size = before + roundUp(bytes() + guardBytes);
+  memory.reset(static_cast<char *>(std::aligned_alloc(kAlignment, size)));
+  if (!memory)
+    throw std::bad_alloc();
+  tensor.data = memory.get() + before;
+  const int64_t end = before + bytes();
+  std::memset(memory.get(), kGuard, before);
+  std::memset(memory.get() + end, kGuard, size - end);
+}
+
+void HostTensor::fill(char byte) { std::memset(tensor.data, byte, bytes()); }
+
+void HostTensor::copyFrom(const void *data) {
+  std::memcpy(tensor.data, data, bytes());
+}
+
+bool HostTensor::isIntact() const {
+  auto holdsGuards = [](const char *from, const char *to) {
+    return std::all_of(from, to, [](char byte) { return byte == kGuard; });
+  };
+  const char *begin = static_cast<const char *>(tensor.data);
+  return holdsGuards(memory.get(), begin) &&
+         holdsGuards(begin + bytes(), memory.get() + size);
+}
+
+} // namespace aitune

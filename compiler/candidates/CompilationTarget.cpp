@@ -1,11 +1,10 @@
 #include "compiler/candidates/CompilationTarget.h"
 
-#include <thread>
-
 #include "absl/strings/str_cat.h"
 #include "compiler/candidates/CpuTarget.h"
 #include "compiler/candidates/CudaTarget.h"
 #include "compiler/candidates/GenerationProcesses.h"
+#include "compiler/support/Parallel.h"
 #include "runtime/device/device.h"
 
 namespace aitune {
@@ -30,9 +29,7 @@ createTarget(const CompileOptions &options, int64_t constantBytes) {
   // They start while the passes run.
   if (options.compileTo == CompilePhase::Executable)
     GenerationProcesses::get(options.generation.worker,
-                             options.threads > 0
-                                 ? options.threads
-                                 : std::thread::hardware_concurrency());
+                             threadsOrAll(options.threads));
   return device->is_gpu() ? createCudaTarget(options, device->gpu())
                           : createCpuTarget(options, constantBytes);
 }

@@ -1,7 +1,5 @@
 #include "compiler/candidates/CpuTarget.h"
 
-#include <thread>
-
 #include "absl/strings/str_cat.h"
 #include "compiler/candidates/JudgeKernel.h"
 #include "compiler/candidates/KernelBenchmark.h"
@@ -12,6 +10,7 @@
 #include "compiler/measure/KernelMeasurer.h"
 #include "compiler/pipelines/Pipelines.h"
 #include "compiler/support/Dump.h"
+#include "compiler/support/Parallel.h"
 #include "runtime/cpu/kernel_loader.h"
 #include "runtime/cpu/onednn_library.h"
 #include "runtime/cpu/thread_pool.h"
@@ -207,10 +206,7 @@ private:
     return {options.emulateEagerCasts, options.target, options.dumpDirectory,
             options.generation};
   }
-  int threads() const {
-    return options.threads > 0 ? options.threads
-                               : std::thread::hardware_concurrency();
-  }
+  int threads() const { return threadsOrAll(options.threads); }
   void dumpBenchmark(const CodeJob &job,
                      const KernelImplementation &code) const;
 

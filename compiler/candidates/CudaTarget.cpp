@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "compiler/candidates/CubinStore.h"
@@ -106,10 +105,7 @@ public:
   compile(const std::vector<std::string> &texts) const {
     return compileCudaKernels(texts, target, compilerOptions(), cubins);
   }
-  int threads() const {
-    return options.threads > 0 ? options.threads
-                               : std::thread::hardware_concurrency();
-  }
+  int threads() const { return threadsOrAll(options.threads); }
 
 private:
   CudaCompilerOptions compilerOptions() const {

@@ -43,7 +43,7 @@ int64_t countTaps(ArrayRef<int64_t> filter) {
 bool isProductWithCodes(Type left, Type right, Type sum) {
   if (!right.isSignlessInteger(8) && !isFloatCode(right))
     return false;
-  if (left.isF32() || left.isF16() || left.isBF16())
+  if (left.isF32() || isHalf(left))
     return sum.isF32();
   return left.isUnsignedInteger(8) && right.isSignlessInteger(8) &&
          sum.isSignlessInteger(32);

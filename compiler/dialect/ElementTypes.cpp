@@ -34,6 +34,8 @@ Type toElementType(DataType dtype, MLIRContext *context) {
   llvm_unreachable("every DataType is handled above");
 }
 
+bool isHalf(Type type) { return type.isF16() || type.isBF16(); }
+
 bool isFloatCode(Type type) { return isa<Float8E4M3FNType>(type); }
 
 std::optional<DataType> toDataType(Type type) {

@@ -17,6 +17,9 @@ Type toElementType(aitune::DataType dtype, MLIRContext *context);
 /// The dtype that `elementType` stands for; not set if there is none.
 std::optional<aitune::DataType> toDataType(Type elementType);
 
+/// Whether `elementType` is f16 or bf16.
+bool isHalf(Type elementType);
+
 /// Whether `elementType` is a float of 8 bits. Nothing is computed in it: its
 /// values are codes of a quantised tensor, multiplied as they are or widened.
 bool isFloatCode(Type elementType);

@@ -5,11 +5,6 @@
 
 namespace mlir::ait {
 
-static bool isOne(AffineExpr size) {
-  auto constant = dyn_cast<AffineConstantExpr>(size);
-  return constant && constant.getValue() == 1;
-}
-
 /// Whether `product` is smaller than `target` for large values of the symbols:
 /// then more axes of its shape may make them equal.
 static bool mayGrowTo(AffineExpr product, AffineExpr target) {
@@ -46,9 +41,9 @@ findReshapeBlocks(ArrayRef<AffineExpr> from, ArrayRef<AffineExpr> to) {
           return std::nullopt;
       }
     } else if (i < from.size()) {
-      if (!isOne(from[i++]))
+      if (from[i++] != 1)
         return std::nullopt;
-    } else if (!isOne(to[j++])) {
+    } else if (to[j++] != 1) {
       return std::nullopt;
     }
     block.fromEnd = i;
@@ -75,7 +70,7 @@ reshapeBroadcast(ArrayRef<AffineExpr> source, ArrayRef<AffineExpr> outer,
     bool whole = true, single = true;
     for (unsigned axis = block.fromBegin; axis < block.fromEnd; ++axis) {
       whole &= canonicalizeSize(aligned[axis]) == canonicalizeSize(outer[axis]);
-      single &= isOne(aligned[axis]);
+      single &= aligned[axis] == 1;
     }
     if (whole)
       result.append(inner.begin() + block.toBegin, inner.begin() + block.toEnd);
@@ -86,7 +81,8 @@ reshapeBroadcast(ArrayRef<AffineExpr> source, ArrayRef<AffineExpr> outer,
       return std::nullopt;
   }
   // Leading ones are what an expansion adds by itself.
-  auto firstKept = llvm::find_if_not(result, isOne);
+  auto firstKept =
+      llvm::find_if(result, [](AffineExpr size) { return size != 1; });
   result.erase(result.begin(), firstKept);
   return result;
 }

@@ -1,5 +1,7 @@
 #include "compiler/dialect/SizeExpressions.h"
 
+#include "compiler/dialect/Ait.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/ErrorHandling.h"
 
 using aitune::SizeExpression;
@@ -61,6 +63,46 @@ SizeExpression toSizeExpression(AffineExpr size) {
   }
   return SizeExpression::Binary(kind, toSizeExpression(binary.getLHS()),
                                 toSizeExpression(binary.getRHS()));
+}
+
+static void collectFactors(AffineExpr expr,
+                           SmallVectorImpl<AffineExpr> &factors) {
+  if (expr.getKind() == AffineExprKind::Mul) {
+    auto product = cast<AffineBinaryOpExpr>(expr);
+    collectFactors(product.getLHS(), factors);
+    collectFactors(product.getRHS(), factors);
+  } else if (expr != 1) {
+    factors.push_back(expr);
+  }
+}
+
+AffineExpr divideExactly(AffineExpr dividend, AffineExpr divisor) {
+  MLIRContext *context = dividend.getContext();
+  if (dividend == divisor)
+    return getAffineConstantExpr(1, context);
+  SmallVector<AffineExpr> divisorFactors;
+  collectFactors(divisor, divisorFactors);
+  AffineExpr quotient = dividend;
+  for (AffineExpr factor : divisorFactors) {
+    if (auto constant = dyn_cast<AffineConstantExpr>(factor)) {
+      if (constant.getValue() <= 0 ||
+          !quotient.isMultipleOf(constant.getValue()))
+        return nullptr;
+      quotient = canonicalizeSize(quotient.floorDiv(constant));
+      continue;
+    }
+    SmallVector<AffineExpr> factors;
+    collectFactors(quotient, factors);
+    auto *found = llvm::find(factors, factor);
+    if (found == factors.end())
+      return nullptr;
+    factors.erase(found);
+    quotient = getAffineConstantExpr(1, context);
+    for (AffineExpr other : factors)
+      quotient = quotient * other;
+    quotient = canonicalizeSize(quotient);
+  }
+  return quotient;
 }
 
 } // namespace mlir::ait

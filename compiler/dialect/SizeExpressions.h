@@ -1,6 +1,6 @@
 // Converts sizes between the two forms that they have: SizeExpression in the
 // frontend and in the plan, affine expressions in tensor types. Symbol i of one
-// form is symbol i of the other. Thread-safe.
+// form is symbol i of the other. Divides sizes of tensor types. Thread-safe.
 #ifndef AITUNE_COMPILER_DIALECT_SIZEEXPRESSIONS_H
 #define AITUNE_COMPILER_DIALECT_SIZEEXPRESSIONS_H
 
@@ -17,6 +17,10 @@ AffineExpr toAffineExpr(const aitune::SizeExpression &size,
 /// The inverse of toAffineExpr. Precondition: `size` has no dimensions and no
 /// division or remainder by the constant 0.
 aitune::SizeExpression toSizeExpression(AffineExpr size);
+
+/// dividend / divisor, canonical, if the divisor provably divides it; null
+/// otherwise. The divisor is a size: it is not negative.
+AffineExpr divideExactly(AffineExpr dividend, AffineExpr divisor);
 
 } // namespace mlir::ait
 

@@ -9,6 +9,7 @@
 #include "compiler/candidates/LaunchModel.h"
 #include "compiler/dialect/KernelAttributes.h"
 #include "compiler/driver/OperatorGroups.h"
+#include "compiler/measure/Measure.h"
 #include "compiler/plan/PlanBuilder.h"
 
 using namespace mlir;
@@ -30,10 +31,9 @@ constexpr double kCoreMargin = 0.6;
 /// another time, and a busy machine slows LibTorch most, whose threads wait for
 /// each other.
 constexpr double kFirstMargin = 1.5;
-/// How often both are measured then, in turn; once if the kernels take so many
-/// microseconds that what disturbs a run is a small part of it.
+/// How often both are measured then, in turn; once if the kernels take as long
+/// as kLongRun.
 constexpr int kTurns = 2;
-constexpr double kLongRun = 5e5;
 /// Seconds of each measurement.
 constexpr double kSeconds = 0.02;
 /// Of the build so far, the share that the race may take. Forms with the

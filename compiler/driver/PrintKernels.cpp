@@ -1,7 +1,6 @@
 #include "compiler/driver/PrintKernels.h"
 
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -20,16 +19,12 @@ void printKernels(llvm::MutableArrayRef<Kernel> kernels, ArrayAttr symbols,
     texts.push_back(moduleText(kernel.function, symbols));
   std::vector<absl::StatusOr<std::string>> outcomes(
       texts.size(), absl::UnknownError("not printed"));
-  inParallel(texts.size(),
-             options.threads > 0 ? options.threads
-                                 : std::thread::hardware_concurrency(),
-             [&](size_t i) {
-               outcomes[i] =
-                   printKernel(texts[i],
-                               {options.emulateEagerCasts, options.target,
-                                options.dumpDirectory},
-                               options.compileTo);
-             });
+  inParallel(texts.size(), threadsOrAll(options.threads), [&](size_t i) {
+    outcomes[i] = printKernel(
+        texts[i],
+        {options.emulateEagerCasts, options.target, options.dumpDirectory},
+        options.compileTo);
+  });
   for (auto [kernel, printed] : llvm::zip_equal(kernels, outcomes)) {
     if (printed.ok())
       absl::StrAppend(&result.ir, *printed);

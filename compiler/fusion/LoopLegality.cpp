@@ -155,11 +155,6 @@ private:
     return getSymbolicSizes(cast<RankedTensorType>(value.getType()));
   }
 
-  static bool isOne(AffineExpr size) {
-    auto constant = dyn_cast<AffineConstantExpr>(size);
-    return constant && constant.getValue() == 1;
-  }
-
   bool findSizes() {
     size_t rank = 0;
     for (Operation *op : operations)
@@ -176,9 +171,9 @@ private:
       for (auto [axis, size] : llvm::enumerate(sizes)) {
         AffineExpr &known = domain.sizes[axis + missing];
         AffineExpr canonical = canonicalizeSize(size);
-        if (isOne(known))
+        if (known == 1)
           known = canonical;
-        else if (!isOne(canonical) && canonical != known)
+        else if (canonical != 1 && canonical != known)
           return reject(op, "iterates over other sizes");
       }
     }
@@ -197,7 +192,7 @@ private:
       size_t missing = domain.sizes.size() - input.getRank();
       for (int64_t dim :
            op->getAttrOfType<DenseI64ArrayAttr>("dims").asArrayRef())
-        reduced[dim + missing] = !isOne(domain.sizes[dim + missing]);
+        reduced[dim + missing] = domain.sizes[dim + missing] != 1;
       if (first && reduced != domain.reduced)
         return reject(op, "reduces other axes than " +
                               first->getName().getStringRef());
@@ -222,7 +217,7 @@ private:
       size_t missing = domain.sizes.size() - sizes.size();
       bool whole = missing == 0, collapsed = missing == 0;
       for (auto [axis, size] : llvm::enumerate(sizes)) {
-        bool one = isOne(size) && !isOne(domain.sizes[axis + missing]);
+        bool one = size == 1 && domain.sizes[axis + missing] != 1;
         whole &= !one;
         collapsed &= one == domain.reduced[axis + missing];
       }

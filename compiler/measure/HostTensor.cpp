@@ -5,22 +5,20 @@
 #include <new>
 #include <utility>
 
+#include "llvm/Support/MathExtras.h"
+
 namespace aitune {
 namespace {
 
 /// The alignment of a plan's memory in bytes, a line of the cache.
 constexpr int64_t kAlignment = 64;
 
-int64_t roundUp(int64_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
-
 } // namespace
 
 HostTensor::HostTensor(TensorView shape, int64_t guardBytes)
     : tensor(std::move(shape)) {
-  const int64_t before = roundUp(guardBytes);
-  size = before + roundUp(bytes() + guardBytes);
+  const int64_t before = llvm::alignTo(guardBytes, kAlignment);
+  size = before + llvm::alignTo(bytes() + guardBytes, kAlignment);
   memory.reset(static_cast<char *>(std::aligned_alloc(kAlignment, size)));
   if (!memory)
     throw std::bad_alloc();

@@ -23,10 +23,6 @@ using Clock = std::chrono::steady_clock;
 /// Not a number, and no index: what is not written, or read too early, shows.
 constexpr char kPoison = '\xff';
 
-/// The microseconds of a run that is its own median: what other processes take
-/// from it, time slices of milliseconds, is a small part.
-constexpr double kLongRun = 5e5;
-
 /// The most runs before those that are timed, and what a run takes of the one
 /// before it where another may be faster still: LibTorch's executor profiles in
 /// the first and compiles in the second, and memory and caches are cold.

@@ -41,6 +41,10 @@ struct Measurement {
   double undisturbed() const { return least >= 0 ? least : microseconds; }
 };
 
+/// The microseconds of a run that is its own median: what other processes take
+/// from it, time slices of milliseconds, is a small part.
+constexpr double kLongRun = 5e5;
+
 struct MeasureOptions {
   /// The seconds that the whole measurement takes; with 0, nothing is timed.
   double seconds = 0.03;

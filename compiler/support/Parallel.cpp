@@ -6,6 +6,11 @@
 
 namespace aitune {
 
+int threadsOrAll(int asked) {
+  return asked > 0 ? asked
+                   : static_cast<int>(std::thread::hardware_concurrency());
+}
+
 void inParallel(size_t count, int threads,
                 const std::function<void(size_t)> &work) {
   std::atomic<size_t> next{0};

@@ -7,6 +7,9 @@
 
 namespace aitune {
 
+/// `asked` threads, or as many as the machine has if it is not positive.
+int threadsOrAll(int asked);
+
 /// Calls `work` once for each of 0 ... count - 1, on at most `threads` threads,
 /// the calling one included, and returns when all calls have returned. `work`
 /// must not throw. Thread-safe.

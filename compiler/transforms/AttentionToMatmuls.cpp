@@ -27,8 +27,6 @@ class Scores {
 public:
   Scores(PatternRewriter &rewriter, AttentionOp op)
       : b(rewriter, op.getLoc()), op(op) {
-    SmallVector<AffineExpr> sizes = getSymbolicSizes(op.getQuery().getType());
-    sizes.back() = getSymbolicSizes(op.getKey().getType())[sizes.size() - 2];
     const Type element = op.getType().getElementType(),
                arithmetic = b.getArithmeticType(op.getQuery());
     const double scale = op.getScale().convertToDouble();
@@ -38,10 +36,8 @@ public:
     Value query = op.getQuery();
     if (scalesQuery)
       query = b.convert(multiply(b.convert(query, arithmetic), scale), element);
-    value = b.create<MatmulOp>(getTensorType(sizes, element), query,
-                               op.getKey(), /*transpose_lhs=*/false,
-                               /*transpose_rhs=*/true);
-    value = b.convert(value, arithmetic);
+    value = b.convert(b.matmul(query, op.getKey(), aitune::Transposed::Yes),
+                      arithmetic);
     if (!scalesQuery && scale != 1)
       value = multiply(value, scale);
     if (op.getMask())
@@ -125,10 +121,9 @@ struct AttentionToProducts : OpRewritePattern<AttentionOp> {
         hasKernel(op.getValue()))
       return failure();
     Value weights = Scores(rewriter, op).getWeights();
-    rewriter.replaceOpWithNewOp<MatmulOp>(op, op.getType(), weights,
-                                          op.getValue(),
-                                          /*transpose_lhs=*/false,
-                                          /*transpose_rhs=*/false);
+    rewriter.replaceOp(
+        op, PrimitiveBuilder(rewriter, op.getLoc())
+                .matmul(weights, op.getValue(), aitune::Transposed::No));
     return success();
   }
 

@@ -4,6 +4,7 @@
 
 #include "compiler/dialect/Ait.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/DenseMap.h"
 
@@ -34,14 +35,6 @@ struct Content {
 
   int64_t elementBytes() const { return SizeInBytes(dtype); }
 };
-
-/// The strides, in elements, of a contiguous tensor.
-std::vector<int64_t> stridesOf(ArrayRef<int64_t> sizes) {
-  std::vector<int64_t> strides(sizes.size(), 1);
-  for (size_t axis = sizes.size(); axis-- > 1;)
-    strides[axis - 1] = strides[axis] * sizes[axis];
-  return strides;
-}
 
 /// Calls `visit(number, start + sum(index[axis] * strides[axis]))` for each
 /// element of a tensor of these sizes, with its number in row-major order.
@@ -85,7 +78,7 @@ std::optional<Content> padWithZeros(const Content &source, PadOp pad) {
       {}, pad.getType().getShape().vec(), source.dtype, source.name};
   const int64_t width = source.elementBytes();
   result.bytes.resize(ElementCount(result.sizes) * width, 0);
-  const std::vector<int64_t> strides = stridesOf(result.sizes);
+  const SmallVector<int64_t> strides = computeStrides(result.sizes);
   int64_t start = 0;
   for (auto [low, stride] : llvm::zip_equal(pad.getLow(), strides))
     start += low * stride;
@@ -146,7 +139,7 @@ private:
       source->sizes = type.getShape().vec();
       return source;
     }
-    std::vector<int64_t> strides = stridesOf(source->sizes);
+    SmallVector<int64_t> strides = computeStrides(source->sizes);
     if (auto permute = dyn_cast<PermuteOp>(op)) {
       std::vector<int64_t> permuted;
       for (int64_t axis : permute.getPermutation())

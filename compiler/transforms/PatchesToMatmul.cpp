@@ -3,6 +3,7 @@
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/Ait.h"
+#include "compiler/transforms/PrimitiveBuilder.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/STLExtras.h"
@@ -32,12 +33,10 @@ struct PatchesToMatmulPattern : OpRewritePattern<ConvolutionOp> {
     if (op.getChannelsLast() || op.getGroups() != 1 ||
         !filterType.hasStaticShape())
       return failure();
-    auto isAll = [](ArrayRef<int64_t> values, int64_t wanted) {
-      return llvm::all_of(values, [&](int64_t v) { return v == wanted; });
-    };
     ArrayRef<int64_t> filter = filterType.getShape(),
                       input = inputType.getShape();
-    if (!isAll(op.getPadding(), 0) || !isAll(op.getDilation(), 1) ||
+    if (!aitune::isAll(op.getPadding(), 0) ||
+        !aitune::isAll(op.getDilation(), 1) ||
         ArrayRef<int64_t>(op.getStride()) != filter.drop_front(2))
       return failure();
     const int64_t reduced = llvm::product_of(filter.drop_front());
@@ -59,35 +58,25 @@ struct PatchesToMatmulPattern : OpRewritePattern<ConvolutionOp> {
       joined.push_back(2 * axis - 1);
     const int64_t rows = llvm::product_of(patches);
     SmallVector<AffineExpr> sizes = getSymbolicSizes(inputType);
-    auto typeOf = [&](ArrayRef<int64_t> after) {
+    auto sizesOf = [&](ArrayRef<int64_t> after) {
       SmallVector<AffineExpr> all = {sizes[0]};
       for (int64_t size : after)
         all.push_back(rewriter.getAffineConstantExpr(size));
-      return getTensorType(all, inputType.getElementType());
+      return all;
     };
-    Location location = op.getLoc();
-    SmallVector<int64_t> together = patches;
-    llvm::append_range(together, filter.drop_front());
-    Value left =
-        ReshapeOp::create(rewriter, location, typeOf(split), op.getInput());
-    left =
-        PermuteOp::create(rewriter, location, typeOf(together), left, joined);
-    left = ReshapeOp::create(rewriter, location, typeOf({rows, reduced}), left);
-    Value weight =
-        ReshapeOp::create(rewriter, location,
-                          RankedTensorType::get({filter[0], reduced},
-                                                filterType.getElementType()),
-                          op.getFilter());
-    Value result =
-        MatmulOp::create(rewriter, location, typeOf({rows, filter[0]}), left,
-                         weight, false, true);
+    aitune::PrimitiveBuilder build(rewriter, op.getLoc());
+    Value left = build.reshape(op.getInput(), sizesOf(split));
+    left = build.reshape(build.permute(left, joined), sizesOf({rows, reduced}));
+    Value weight = build.reshape(op.getFilter(),
+                                 {rewriter.getAffineConstantExpr(filter[0]),
+                                  rewriter.getAffineConstantExpr(reduced)});
+    Value result = build.matmul(left, weight, aitune::Transposed::Yes);
     SmallVector<int64_t> last = patches, channelsFirst{0, rank - 1};
     last.push_back(filter[0]);
     for (int64_t axis = 1; axis < rank - 1; ++axis)
       channelsFirst.push_back(axis);
-    result = ReshapeOp::create(rewriter, location, typeOf(last), result);
-    rewriter.replaceOpWithNewOp<PermuteOp>(op, op.getType(), result,
-                                           channelsFirst);
+    result = build.reshape(result, sizesOf(last));
+    rewriter.replaceOp(op, build.permute(result, channelsFirst));
     return success();
   }
 };

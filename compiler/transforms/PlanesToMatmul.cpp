@@ -33,14 +33,11 @@ bool isProductOfPlanes(Operation *op) {
     return false;
   RankedTensorType input = convolution.getInput().getType(),
                    filter = convolution.getFilter().getType();
-  auto isAll = [](ArrayRef<int64_t> values, int64_t wanted) {
-    return llvm::all_of(values, [&](int64_t v) { return v == wanted; });
-  };
   // 16-bit planes would have to be packed in pairs of channels.
   if (!input.getElementType().isF32() || !filter.hasStaticShape() ||
-      !isAll(filter.getShape().drop_front(2), 1) ||
-      !isAll(convolution.getStride(), 1) ||
-      !isAll(convolution.getPadding(), 0) ||
+      !aitune::isAll(filter.getShape().drop_front(2), 1) ||
+      !aitune::isAll(convolution.getStride(), 1) ||
+      !aitune::isAll(convolution.getPadding(), 0) ||
       llvm::any_of(input.getShape().drop_front(1), ShapedType::isDynamic))
     return false;
   const double results = double(filter.getDimSize(0)),
@@ -71,9 +68,7 @@ void replace(ConvolutionOp op, PatternRewriter &rewriter) {
                                ArrayRef<AffineExpr>(matrices).drop_front());
   left = builder.expand(left, matrices);
   Value right = builder.reshape(op.getInput(), sizes({groups, steps, pixels}));
-  Value product = builder.create<MatmulOp>(
-      builder.typeLike(right, sizes({groups, rows, pixels})), left, right,
-      false, false);
+  Value product = builder.matmul(left, right, aitune::Transposed::No);
   rewriter.replaceOp(op,
                      builder.reshape(product, builder.sizesOf(op.getResult())));
 }

@@ -21,13 +21,9 @@ namespace {
 /// Elements of a window; smaller ones are left to one thread each.
 constexpr int64_t kLeastElements = 64;
 
-bool areAll(ArrayRef<int64_t> numbers, int64_t wanted) {
-  return llvm::all_of(numbers, [&](int64_t n) { return n == wanted; });
-}
-
 /// Whether each window is the whole of its result: nothing else is divided by,
 /// and no element is left out.
-bool isPlain(MaxPool2dOp op) { return areAll(op.getDilation(), 1); }
+bool isPlain(MaxPool2dOp op) { return aitune::isAll(op.getDilation(), 1); }
 bool isPlain(AvgPool2dOp op) { return !op.getDivisorOverride(); }
 
 template <typename PoolOp, typename ReductionOp>
@@ -38,7 +34,7 @@ struct PoolToReduction : OpRewritePattern<PoolOp> {
                                 PatternRewriter &rewriter) const override {
     ArrayRef<int64_t> window = op.getKernelSize();
     if (op.getChannelsLast() || !isPlain(op) || op.getStride() != window ||
-        !areAll(op.getPadding(), 0) ||
+        !aitune::isAll(op.getPadding(), 0) ||
         llvm::product_of(window) < kLeastElements)
       return failure();
     auto type = cast<RankedTensorType>(op.getInput().getType());

@@ -3,12 +3,21 @@
 #define AITUNE_COMPILER_TRANSFORMS_PRIMITIVEBUILDER_H
 
 #include "compiler/dialect/Ait.h"
+#include "compiler/dialect/ElementTypes.h"
 #include "mlir/IR/PatternMatch.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <utility>
 
 namespace aitune {
+
+/// Whether all of `numbers`, an attribute of an operation, are `wanted`.
+inline bool isAll(llvm::ArrayRef<int64_t> numbers, int64_t wanted) {
+  return llvm::all_of(numbers, [&](int64_t n) { return n == wanted; });
+}
+
+/// Whether a matrix is multiplied with its last two axes exchanged.
+enum class Transposed { No, Yes };
 
 /// Writes primitives at one location, with the types they imply. `rewriter`
 /// must outlive it.
@@ -111,6 +120,17 @@ public:
                : create<mlir::ait::PadOp>(typeLike(input, sizes), input, low,
                                           high, llvm::APFloat(0.0));
   }
+  /// The product of matrices, whose last axis of `lhs` meets the last but one
+  /// of `rhs`, or its last if that is transposed; all other axes have equal
+  /// sizes.
+  mlir::Value matmul(mlir::Value lhs, mlir::Value rhs, Transposed transposed) {
+    llvm::SmallVector<mlir::AffineExpr> sizes = sizesOf(lhs);
+    const llvm::SmallVector<mlir::AffineExpr> of = sizesOf(rhs);
+    const bool transposes = transposed == Transposed::Yes;
+    sizes.back() = of[of.size() - (transposes ? 2 : 1)];
+    return create<mlir::ait::MatmulOp>(typeLike(lhs, sizes), lhs, rhs,
+                                       /*transpose_lhs=*/false, transposes);
+  }
   /// The type of `like` with other sizes.
   static mlir::RankedTensorType
   typeLike(mlir::Value like, llvm::ArrayRef<mlir::AffineExpr> sizes) {
@@ -123,9 +143,8 @@ public:
   static mlir::Type getArithmeticType(mlir::Value value) {
     mlir::Type type =
         mlir::cast<mlir::RankedTensorType>(value.getType()).getElementType();
-    return type.isF16() || type.isBF16()
-               ? mlir::Float32Type::get(type.getContext())
-               : type;
+    return mlir::ait::isHalf(type) ? mlir::Float32Type::get(type.getContext())
+                                   : type;
   }
 
 private:

@@ -1,6 +1,7 @@
 #include "compiler/transforms/SimplifyPatterns.h"
 
 #include "compiler/dialect/Ait.h"
+#include "compiler/dialect/ElementTypes.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -188,7 +189,7 @@ struct ConvertOfLosslessConvert : OpRewritePattern<ConvertOp> {
 
 private:
   static bool isLossless(Type from, Type to) {
-    if (from.isF16() || from.isBF16())
+    if (isHalf(from))
       return to.isF32() || to.isF64();
     if (from.isF32())
       return to.isF64();

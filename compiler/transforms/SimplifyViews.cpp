@@ -9,11 +9,6 @@ using namespace mlir;
 using namespace mlir::ait;
 
 namespace {
-bool isOne(AffineExpr size) {
-  auto constant = dyn_cast<AffineConstantExpr>(size);
-  return constant && constant.getValue() == 1;
-}
-
 RankedTensorType getType(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
@@ -173,7 +168,7 @@ struct SinkExpandBelowPointwise : RewritePattern {
           getSymbolicSizes(expand.getInput().getType());
       size_t missing = sizes.size() - source.size();
       for (auto [axis, size] : llvm::enumerate(source))
-        if (!isOne(size))
+        if (size != 1)
           sizes[axis + missing] = size;
     }
     if (!anyExpand)
@@ -229,14 +224,14 @@ struct SinkSliceBelowReshape : OpRewritePattern<ReshapeOp> {
              llvm::all_of(
                  llvm::seq(block.fromBegin, block.fromEnd),
                  [&](unsigned other) {
-                   return other == *axis || isOne(partSizes[other]);
+                   return other == *axis || partSizes[other] == 1;
                  });
     });
     if (block == blocks->end())
       return failure();
     // The first axis of size > 1 takes the slice.
     unsigned target = block->toBegin;
-    while (target + 1 < block->toEnd && isOne(sizes[target]))
+    while (target + 1 < block->toEnd && sizes[target] == 1)
       ++target;
     int64_t partSize = part.getDimSize(*axis);
     int64_t outerSize = op.getType().getDimSize(target);

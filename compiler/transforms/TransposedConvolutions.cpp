@@ -61,7 +61,7 @@ public:
     for (auto [phase, column] : columns) {
       if (next < phase)
         phases.push_back({phase - next, 0, 0, 0});
-      add({1, column, (filter - column + step - 1) / step,
+      add({1, column, int64_t(llvm::divideCeil(filter - column, step)),
            column * dilation / stride});
       next = phase + 1;
     }

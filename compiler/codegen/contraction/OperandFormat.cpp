@@ -10,7 +10,7 @@ namespace aitune {
 namespace {
 
 bool isFloat(Type type) {
-  return type.isF32() || type.isF64() || type.isF16() || type.isBF16();
+  return type.isF32() || type.isF64() || ait::isHalf(type);
 }
 /// Codes of a quantised weight: those that codes of activations are multiplied
 /// with, and all that floats are.

@@ -1,64 +1,13 @@
 #include "compiler/codegen/contraction/OperandLayout.h"
 
 #include "compiler/dialect/Ait.h"
+#include "compiler/dialect/SizeExpressions.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
 
 namespace aitune {
 namespace {
-
-bool isOne(AffineExpr expr) {
-  auto constant = dyn_cast<AffineConstantExpr>(expr);
-  return constant && constant.getValue() == 1;
-}
-
-bool isZero(AffineExpr expr) {
-  auto constant = dyn_cast<AffineConstantExpr>(expr);
-  return constant && constant.getValue() == 0;
-}
-
-void collectFactors(AffineExpr expr, SmallVectorImpl<AffineExpr> &factors) {
-  if (expr.getKind() == AffineExprKind::Mul) {
-    auto product = cast<AffineBinaryOpExpr>(expr);
-    collectFactors(product.getLHS(), factors);
-    collectFactors(product.getRHS(), factors);
-    return;
-  }
-  if (!isOne(expr))
-    factors.push_back(expr);
-}
-
-/// dividend / divisor when the divisor provably divides it.
-std::optional<AffineExpr> divideExactly(AffineExpr dividend,
-                                        AffineExpr divisor) {
-  MLIRContext *context = dividend.getContext();
-  if (dividend == divisor)
-    return getAffineConstantExpr(1, context);
-  SmallVector<AffineExpr> divisorFactors;
-  collectFactors(divisor, divisorFactors);
-  AffineExpr quotient = dividend;
-  for (AffineExpr factor : divisorFactors) {
-    if (auto constant = dyn_cast<AffineConstantExpr>(factor)) {
-      if (constant.getValue() <= 0 ||
-          !quotient.isMultipleOf(constant.getValue()))
-        return std::nullopt;
-      quotient = ait::canonicalizeSize(quotient.floorDiv(constant));
-      continue;
-    }
-    SmallVector<AffineExpr> factors;
-    collectFactors(quotient, factors);
-    auto *found = llvm::find(factors, factor);
-    if (found == factors.end())
-      return std::nullopt;
-    factors.erase(found);
-    quotient = getAffineConstantExpr(1, context);
-    for (AffineExpr other : factors)
-      quotient = quotient * other;
-    quotient = ait::canonicalizeSize(quotient);
-  }
-  return quotient;
-}
 
 FailureOr<Layout> reshape(const Layout &layout, ArrayRef<AffineExpr> sizes,
                           std::string &reason) {
@@ -71,23 +20,23 @@ FailureOr<Layout> reshape(const Layout &layout, ArrayRef<AffineExpr> sizes,
   for (int64_t axis = sizes.size() - 1; axis >= 0; --axis) {
     AffineExpr remaining = ait::canonicalizeSize(sizes[axis]);
     SmallVector<LayoutMode> modes;
-    while (!isOne(remaining)) {
+    while (remaining != 1) {
       if (rest.empty()) {
         reason = "a reshape changes the number of elements";
         return failure();
       }
       LayoutMode mode = rest.pop_back_val();
-      if (auto quotient = divideExactly(remaining, mode.size)) {
+      if (AffineExpr quotient = ait::divideExactly(remaining, mode.size)) {
         modes.push_back(mode);
-        remaining = *quotient;
+        remaining = quotient;
         continue;
       }
-      auto outer = divideExactly(mode.size, remaining);
+      AffineExpr outer = ait::divideExactly(mode.size, remaining);
       if (!outer) {
         reason = "a reshape splits an axis unevenly";
         return failure();
       }
-      rest.push_back({*outer, ait::canonicalizeSize(mode.stride * remaining)});
+      rest.push_back({outer, ait::canonicalizeSize(mode.stride * remaining)});
       modes.push_back({remaining, mode.stride});
       remaining = getAffineConstantExpr(1, remaining.getContext());
     }
@@ -130,7 +79,7 @@ FailureOr<Layout> slice(const Layout &layout, const ViewStep &step,
 LayoutAxis coalesce(ArrayRef<LayoutMode> modes) {
   LayoutAxis result;
   for (const LayoutMode &mode : modes) {
-    if (isOne(mode.size))
+    if (mode.size == 1)
       continue;
     if (!result.empty() && result.back().stride ==
                                ait::canonicalizeSize(mode.size * mode.stride)) {
@@ -158,12 +107,12 @@ AffineExpr getAxisSize(const LayoutAxis &axis, MLIRContext *context) {
 }
 
 bool isBroadcast(const LayoutAxis &axis) {
-  return llvm::all_of(
-      axis, [](const LayoutMode &mode) { return isZero(mode.stride); });
+  return llvm::all_of(axis,
+                      [](const LayoutMode &mode) { return mode.stride == 0; });
 }
 
 bool isContiguous(const LayoutAxis &axis) {
-  return axis.empty() || (axis.size() == 1 && isOne(axis.front().stride));
+  return axis.empty() || (axis.size() == 1 && axis.front().stride == 1);
 }
 
 Layout getDenseLayout(RankedTensorType type) {

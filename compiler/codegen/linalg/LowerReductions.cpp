@@ -2,6 +2,7 @@
 // accumulator, which is how schedules know how to combine partial results.
 #include "compiler/codegen/linalg/KernelToLinalg.h"
 #include "compiler/codegen/linalg/PointwiseToScalar.h"
+#include "compiler/dialect/ElementTypes.h"
 
 #include <limits>
 
@@ -56,8 +57,6 @@ double neutral(Combiner combiner, Type element, bool isUnsigned) {
   }
   llvm_unreachable("every combiner has a case");
 }
-
-bool isHalf(Type type) { return type.isF16() || type.isBF16(); }
 
 } // namespace
 
@@ -176,7 +175,7 @@ void KernelToLinalg::lowerCumsum(mlir::ait::CumsumOp op) {
   // One chain of additions: in the element's own precision the sum of millions
   // of numbers would have few correct digits.
   Type wide = type.getElementType();
-  if (isHalf(wide))
+  if (mlir::ait::isHalf(wide))
     wide = builder.getF32Type();
   else if (wide.isF32())
     wide = builder.getF64Type();
@@ -245,8 +244,9 @@ LogicalResult KernelToLinalg::lowerReduction(Operation *op) {
       sourceElement.isUnsignedInteger() || sourceElement.isInteger(1);
   RankedTensorType type = registerTensor(op->getResult(0).getType());
   // Halves are summed in f32; other types in the result's (bools count in i64).
-  Type accumulated = isHalf(type.getElementType()) ? Type(builder.getF32Type())
-                                                   : type.getElementType();
+  Type accumulated = mlir::ait::isHalf(type.getElementType())
+                         ? Type(builder.getF32Type())
+                         : type.getElementType();
   RankedTensorType accumulatorType =
       mlir::ait::withElementType(type, accumulated);
   auto dims = op->getAttrOfType<DenseI64ArrayAttr>("dims").asArrayRef();

@@ -29,7 +29,6 @@ SmallVector<ReshapeRun> cutIntoRuns(ArrayRef<AffineExpr> source,
       right = right ? right * result[j] : result[j];
       run.resultAxes.push_back(j++);
     };
-    auto isOne = [](AffineExpr size) { return size == 1; };
     if (i < source.size())
       takeSource();
     if (j < result.size())
@@ -40,7 +39,7 @@ SmallVector<ReshapeRun> cutIntoRuns(ArrayRef<AffineExpr> source,
       bool leftSmaller =
           leftConstant && rightConstant
               ? leftConstant.getValue() < rightConstant.getValue()
-              : (leftConstant && !rightConstant) || (left && isOne(left));
+              : (leftConstant && !rightConstant) || (left && left == 1);
       if ((leftSmaller && i < source.size()) || j >= result.size())
         takeSource();
       else

@@ -5,6 +5,7 @@
 
 #include "compiler/codegen/linalg/ScalarBuilder.h"
 #include "compiler/dialect/Ait.h"
+#include "compiler/dialect/ElementTypes.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -329,7 +330,7 @@ FailureOr<Value> emitPointwise(OpBuilder &builder, Operation *op,
   } else {
     SmallVector<Value, 2> values(operands.begin(), operands.end());
     Type element = getElementTypeOrSelf(values[0]);
-    bool half = element.isF16() || element.isBF16();
+    bool half = mlir::ait::isHalf(element);
     if (half)
       for (Value &value : values)
         value = emitConvert(builder, location, value, builder.getF32Type());

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "compiler/dialect/ElementTypes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -19,8 +20,6 @@ Type withShapeOf(Type like, Type elementType) {
     return vector.clone(elementType);
   return elementType;
 }
-
-bool isHalf(Type type) { return type.isF16() || type.isBF16(); }
 
 /// The integer nearest to `number` in the type's range, so that a bound of a
 /// clamp outside of the range stays a bound.
@@ -49,8 +48,8 @@ Value convertFloatToFloat(OpBuilder &builder, Location location, Value value,
   Type from = getElementTypeOrSelf(value);
   // The two halves meet in f32, and so do f64 and a half, as in PyTorch (and
   // there is no instruction for the direct step).
-  if (from != to &&
-      ((isHalf(from) && !to.isF32()) || (isHalf(to) && !from.isF32())))
+  if (from != to && ((mlir::ait::isHalf(from) && !to.isF32()) ||
+                     (mlir::ait::isHalf(to) && !from.isF32())))
     value = convertFloatToFloat(builder, location, value, builder.getF32Type());
   from = getElementTypeOrSelf(value);
   if (from == to)
@@ -129,7 +128,7 @@ Value emitConvert(OpBuilder &builder, Location location, Value value,
                                    to.getIntOrFloatBitWidth(), sourceUnsigned);
 
   if (fromFloat) {
-    if (isHalf(from))
+    if (mlir::ait::isHalf(from))
       value =
           convertFloatToFloat(builder, location, value, builder.getF32Type());
     // Narrow integers go through i32 so that values out of range wrap as they
@@ -142,7 +141,7 @@ Value emitConvert(OpBuilder &builder, Location location, Value value,
                                    to.getIntOrFloatBitWidth(), false);
   }
 
-  Type direct = isHalf(to) ? builder.getF32Type() : to;
+  Type direct = mlir::ait::isHalf(to) ? builder.getF32Type() : to;
   Type type = withShapeOf(value.getType(), direct);
   Value converted =
       (sourceUnsigned || from.isInteger(1))

@@ -1,6 +1,7 @@
 #include "compiler/codegen/loops/IndexMath.h"
 
 #include "compiler/dialect/Ait.h"
+#include "compiler/dialect/SizeExpressions.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -73,26 +74,6 @@ void collectFactors(AffineExpr expr, SmallVectorImpl<AffineExpr> &symbols,
   } else {
     symbols.push_back(expr);
   }
-}
-
-/// expr / divisor if that is exact, null otherwise.
-AffineExpr divideExactly(AffineExpr expr, AffineExpr divisor) {
-  SmallVector<AffineExpr> above, below;
-  int64_t aboveConstant = 1, belowConstant = 1;
-  collectFactors(expr, above, aboveConstant);
-  collectFactors(divisor, below, belowConstant);
-  if (belowConstant == 0 || aboveConstant % belowConstant != 0)
-    return nullptr;
-  for (AffineExpr factor : below) {
-    auto found = llvm::find(above, factor);
-    if (found == above.end())
-      return nullptr;
-    above.erase(found);
-  }
-  AffineExpr result = constantLike(expr, aboveConstant / belowConstant);
-  for (AffineExpr factor : above)
-    result = result * factor;
-  return result;
 }
 
 bool isKnownNonNegative(AffineExpr size) {
@@ -195,7 +176,7 @@ Division divide(AffineExpr expr, AffineExpr size, RangeLookup ranges) {
   AffineExpr quotient = zero, remainder = zero, greatest = zero;
   bool resolved = true;
   auto take = [&](AffineExpr term, AffineExpr coefficient) {
-    if (AffineExpr exact = divideExactly(coefficient, size)) {
+    if (AffineExpr exact = mlir::ait::divideExactly(coefficient, size)) {
       quotient = quotient + term * exact;
       return;
     }
@@ -217,7 +198,7 @@ Division divide(AffineExpr expr, AffineExpr size, RangeLookup ranges) {
   std::optional<int64_t> constant = getConstant(form.constant);
   if (constant && *constant == 0) {
     // Nothing to add.
-  } else if (AffineExpr exact = divideExactly(form.constant, size)) {
+  } else if (AffineExpr exact = mlir::ait::divideExactly(form.constant, size)) {
     quotient = quotient + exact;
   } else {
     remainder = remainder + form.constant;

@@ -224,9 +224,8 @@ Value KernelBuilder::loadVector(Type elementType, int64_t lanes, Value pointer,
   Value value;
   if (mask) {
     // Masks of 16-bit floats are legal on fewer CPUs than masks of integers.
-    Type loadedType = memoryType.isF16() || memoryType.isBF16()
-                          ? builder.getI16Type()
-                          : memoryType;
+    Type loadedType =
+        ait::isHalf(memoryType) ? builder.getI16Type() : memoryType;
     value = LLVM::MaskedLoadOp::create(
         builder, location, vectorType(loadedType, lanes), pointer, mask,
         zeroVector(loadedType, lanes), alignment);
@@ -265,10 +264,8 @@ Value KernelBuilder::gather(Type elementType, Value pointer, Value offsets,
   const Type memoryType = getMemoryType(elementType);
   // As in loadVector: LLVM takes gathers of bf16 apart into scalars that it
   // rounds.
-  VectorType type = vectorType(memoryType.isF16() || memoryType.isBF16()
-                                   ? builder.getI16Type()
-                                   : memoryType,
-                               lanes);
+  VectorType type = vectorType(
+      ait::isHalf(memoryType) ? builder.getI16Type() : memoryType, lanes);
   auto pointers = VectorType::get({lanes}, pointer.getType());
   Value addresses =
       LLVM::GEPOp::create(builder, location, pointers, type.getElementType(),

@@ -297,7 +297,7 @@ std::string TileConfig::groupInstruction(Type element) const {
 std::vector<RankedTile> rankTiles(const TileProblem &problem,
                                   const GpuTarget &target) {
   Type element = problem.element;
-  const bool isHalf = element.isF16() || element.isBF16(),
+  const bool isHalf = ait::isHalf(element),
              isOfCodes = isCode(element) && multipliesCodes(element, target);
   if (!isHalf && !isOfCodes && !element.isF32())
     return {};
@@ -463,7 +463,7 @@ std::vector<TileConfig> chooseStreams(const TileProblem &problem,
   if (problem.codes || ait::isFloatCode(problem.element))
     return chooseCodeStreams(problem, target);
   Type element = problem.element;
-  bool isHalf = element.isF16() || element.isBF16();
+  bool isHalf = ait::isHalf(element);
   if ((!isHalf && !element.isF32()) || !problem.rowsOfB ||
       !problem.reducedIsStatic || problem.m > kMostStreamRows)
     return {};

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "compiler/codegen/gpu/text/QuickForms.h"
+#include "compiler/dialect/ElementTypes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -15,10 +16,11 @@ using namespace mlir;
 namespace aitune {
 namespace {
 
-bool isHalf(Type type) { return type.isF16() || type.isBF16(); }
 /// Whether functions of the prelude make floats of values of `type`, and such
 /// values of floats.
-bool isNarrow(Type type) { return isHalf(type) || isa<Float8E4M3FNType>(type); }
+bool isNarrow(Type type) {
+  return mlir::ait::isHalf(type) || isa<Float8E4M3FNType>(type);
+}
 
 std::string unsignedType(Type type) {
   switch (type.getIntOrFloatBitWidth()) {
@@ -312,7 +314,7 @@ std::string cudaConstant(Attribute constant) {
   }
   auto number = cast<FloatAttr>(constant);
   Type type = number.getType();
-  if (isHalf(type)) {
+  if (mlir::ait::isHalf(type)) {
     APInt bits = number.getValue().bitcastToAPInt();
     return cudaType(type) + "{" + std::to_string(bits.getZExtValue()) + "}";
   }
@@ -349,7 +351,7 @@ std::string cudaExpression(Operation *op, ArrayRef<std::string> operands) {
           arith::FPToUIOp, arith::IndexCastOp, arith::IndexCastUIOp>(op))
     return convert(op, from, type, operands);
   SmallVector<std::string> values(operands.begin(), operands.end());
-  if (isHalf(from))
+  if (mlir::ait::isHalf(from))
     for (std::string &value : values)
       value = "toFloat(" + value + ")";
   if (auto compare = dyn_cast<arith::CmpFOp>(op))
@@ -361,8 +363,9 @@ std::string cudaExpression(Operation *op, ArrayRef<std::string> operands) {
   if (auto power = dyn_cast<math::FPowIOp>(op))
     return "";
   std::string text = spell(
-      op, isHalf(type) ? Float32Type::get(op->getContext()) : type, values);
-  if (text.empty() || !isHalf(type))
+      op, mlir::ait::isHalf(type) ? Float32Type::get(op->getContext()) : type,
+      values);
+  if (text.empty() || !mlir::ait::isHalf(type))
     return text;
   return llvm::formatv("to<{0}>({1})", cudaType(type), text);
 }

@@ -34,14 +34,7 @@ CudaText toText(GeneratedCandidate &&candidate, StringRef kernel) {
   KernelImplementation implementation;
   implementation.name = "generated";
   implementation.description = std::move(candidate.description);
-  for (GeneratedStep &step : candidate.steps) {
-    ImplementationStep &result = implementation.steps.emplace_back();
-    result.inputs = std::move(step.inputs);
-    result.outputs = std::move(step.outputs);
-    *result.call.mutable_cuda_kernel() = std::move(step.launch);
-    result.call.mutable_checks()->Add(step.checks.begin(), step.checks.end());
-    result.packings = std::move(step.packings);
-  }
+  implementation.steps = std::move(candidate.steps);
   for (RankedTensorType type : candidate.temporaries)
     implementation.temporaries.push_back(toProto(type));
   implementation.objects.push_back({kernel.str(), ""});

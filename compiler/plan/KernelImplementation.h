@@ -14,20 +14,10 @@
 #include <vector>
 
 #include "compiler/Compiler.h"
+#include "compiler/support/ImplementationStep.h"
 #include "runtime/plan/plan.pb.h"
 
 namespace aitune {
-
-/// One step. Operands are numbered: the kernel's inputs, then its results, then
-/// the implementation's temporaries.
-struct ImplementationStep {
-  std::vector<int> inputs, outputs; ///< numbers of operands
-  /// The call: a Step of the plan without inputs and outputs.
-  Step call;
-  /// For each input of a generated step, how it is packed at load (kind NONE:
-  /// it is not).
-  std::vector<PackingProto> packings;
-};
 
 struct KernelImplementation {
   /// "generated", "cut before OPERATION", or the library's name.

@@ -11,7 +11,7 @@ namespace aitune {
 
 absl::StatusOr<KernelSpace>
 listCudaSpace(func::FuncOp kernel, ArrayAttr symbols, const GpuTarget &target) {
-  absl::StatusOr<CudaSchedules> schedules =
+  absl::StatusOr<std::vector<Schedule>> schedules =
       listCudaSchedules(kernel, symbols, target);
   if (!schedules.ok())
     return schedules.status();
@@ -23,13 +23,10 @@ listCudaSpace(func::FuncOp kernel, ArrayAttr symbols, const GpuTarget &target) {
         absl::StrCat("this ", kind, " kernel has no parameters on a GPU"));
   KernelSpace space;
   space.form = absl::StrCat("cuda ", kind);
-  space.schedules.push_back({"{}", "as without a search",
-                             schedules->front().features, /*operations=*/1});
-  for (CudaSchedule &schedule : *schedules)
-    space.schedules.push_back({std::move(schedule.config),
-                               std::move(schedule.description),
-                               std::move(schedule.features),
-                               /*operations=*/1});
+  space.schedules = *std::move(schedules);
+  Schedule unsearched{"{}", "as without a search",
+                      space.schedules.front().features};
+  space.schedules.insert(space.schedules.begin(), std::move(unsearched));
   return space;
 }
 

@@ -1,10 +1,10 @@
 // The search space of a kernel: the schedules that its template can generate.
 //
-// A template declares its parameters, says which values are legal and lists
-// those worth trying (MatmulSchedule.h, Convolution.h, Attention.h and
-// LoopSpace.h in compiler/codegen/cpu; TileSpace.h and AttentionKernel.h in
-// compiler/codegen/gpu). Search, cost model and database see the schedules of
-// all templates in this one form.
+// A template declares its parameters, says which values are legal, lists those
+// worth trying and describes them for a cost model (MatmulSchedule.h,
+// Convolution.h, Attention.h and LoopSpace.h in compiler/codegen/cpu;
+// TileSpace.h and AttentionKernel.h in compiler/codegen/gpu). Search, cost
+// model and database see the schedules of all templates in this one form.
 #ifndef AITUNE_COMPILER_SCHEDULE_SCHEDULE_H
 #define AITUNE_COMPILER_SCHEDULE_SCHEDULE_H
 
@@ -12,24 +12,10 @@
 #include <vector>
 
 #include "compiler/codegen/cpu/target/Target.h"
+#include "compiler/support/Schedule.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace aitune {
-
-/// One legal choice of a template's parameters.
-struct Schedule {
-  /// The text of the kernel's ait.config, which the generator reads.
-  std::string config;
-  /// A text for people, such as "8x48 kc0 mc128 panels1 panels-outer".
-  std::string description;
-  /// Numbers that describe the schedule for a cost model, in the same order for
-  /// all schedules of a form.
-  std::vector<double> features;
-  /// The number of operations that are executed, divided by countFlops of the
-  /// kernel: less than one for an algorithm that needs fewer, such as
-  /// Winograd's. The roofline multiplies the kernel's operations by it.
-  double operations = 1;
-};
 
 struct KernelSpace {
   /// The template, and the form of its code if it has several: "matmul",

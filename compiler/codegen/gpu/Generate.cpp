@@ -38,16 +38,16 @@ generateCuda(func::FuncOp kernel, ArrayAttr symbols, const GpuTarget &target) {
   llvm_unreachable("all kinds have a generator");
 }
 
-absl::StatusOr<CudaSchedules> listCudaSchedules(func::FuncOp kernel,
-                                                ArrayAttr symbols,
-                                                const GpuTarget &target) {
+absl::StatusOr<std::vector<Schedule>>
+listCudaSchedules(func::FuncOp kernel, ArrayAttr symbols,
+                  const GpuTarget &target) {
   const std::optional<mlir::ait::KernelKind> kind =
       mlir::ait::getKernelKind(kernel);
   if (!kind)
-    return CudaSchedules();
+    return std::vector<Schedule>();
   switch (*kind) {
   case mlir::ait::KernelKind::Loop:
-    return CudaSchedules(); // loops have no parameters
+    return std::vector<Schedule>(); // loops have no parameters
   case mlir::ait::KernelKind::Matmul:
     return listMatmulTiles(kernel, symbols, target);
   case mlir::ait::KernelKind::Convolution:

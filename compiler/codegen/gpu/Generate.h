@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "compiler/codegen/gpu/target/GpuTarget.h"
-#include "compiler/codegen/gpu/text/CudaSchedules.h"
 #include "compiler/codegen/gpu/text/GeneratedCandidate.h"
+#include "compiler/support/Schedule.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace aitune {
@@ -45,9 +45,9 @@ generateCuda(mlir::func::FuncOp kernel, mlir::ArrayAttr symbols,
 /// The schedules that the kernel's ait.config may name, the most promising
 /// first. `kernel`, `symbols` and errors as generateCuda's. Empty for kernels
 /// whose template has no parameters (loops; attention in fp32).
-absl::StatusOr<CudaSchedules> listCudaSchedules(mlir::func::FuncOp kernel,
-                                                mlir::ArrayAttr symbols,
-                                                const GpuTarget &target);
+absl::StatusOr<std::vector<Schedule>>
+listCudaSchedules(mlir::func::FuncOp kernel, mlir::ArrayAttr symbols,
+                  const GpuTarget &target);
 
 } // namespace aitune
 

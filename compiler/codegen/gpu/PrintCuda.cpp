@@ -65,12 +65,12 @@ private:
     return name;
   }
 
-  llvm::json::Value toJson(const GeneratedStep &step,
+  llvm::json::Value toJson(const ImplementationStep &step,
                            ArrayRef<int64_t> symbols) {
+    const CudaKernelLaunch &launch = step.call.cuda_kernel();
     llvm::json::Array grid;
     for (const SizeExpressionProto *axis :
-         {&step.launch.grid_x(), &step.launch.grid_y(),
-          &step.launch.grid_z()}) {
+         {&launch.grid_x(), &launch.grid_y(), &launch.grid_z()}) {
       absl::StatusOr<SizeExpression> size =
           FromProto(*axis, static_cast<int>(symbols.size()));
       absl::StatusOr<int64_t> value =
@@ -81,13 +81,13 @@ private:
     llvm::json::Array packings;
     for (const PackingProto &packing : step.packings)
       packings.push_back(PackingProto::Kind_Name(packing.kind()));
-    return llvm::json::Object{{"symbol", step.symbol},
+    return llvm::json::Object{{"symbol", launch.symbol()},
                               {"inputs", llvm::json::Array(step.inputs)},
                               {"outputs", llvm::json::Array(step.outputs)},
                               {"grid", std::move(grid)},
-                              {"block", step.launch.block_x()},
-                              {"shared", step.launch.shared_memory()},
-                              {"programmatic", step.launch.programmatic()},
+                              {"block", launch.block_x()},
+                              {"shared", launch.shared_memory()},
+                              {"programmatic", launch.programmatic()},
                               {"packings", std::move(packings)}};
   }
 
@@ -105,7 +105,7 @@ private:
           kernel.getName().str() + "." + std::to_string(number) + ".cubin";
       write(file, cubin);
       llvm::json::Array steps, temporaries;
-      for (const GeneratedStep &step : candidate.steps)
+      for (const ImplementationStep &step : candidate.steps)
         steps.push_back(toJson(step, values));
       for (RankedTensorType type : candidate.temporaries) {
         SmallVector<AffineExpr> replacements(
@@ -159,8 +159,9 @@ private:
       }
       if (quiet)
         continue;
-      for (const GeneratedStep &step : candidate.steps)
-        llvm::outs() << "launch " << step.launch.ShortDebugString() << "\n";
+      for (const ImplementationStep &step : candidate.steps)
+        llvm::outs() << "launch " << step.call.cuda_kernel().ShortDebugString()
+                     << "\n";
       llvm::outs() << withoutPrelude(candidate.text, kernel.getName()) << "\n";
     }
     if (!bundle.empty())

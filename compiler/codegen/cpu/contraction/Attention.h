@@ -68,6 +68,10 @@ mlir::FailureOr<AttentionProblem> analyzeAttention(mlir::func::FuncOp kernel,
 AttentionSchedule chooseAttentionSchedule(const AttentionProblem &problem,
                                           const Target &target);
 
+/// Schedule::features of `schedule`.
+std::vector<double> getFeatures(const AttentionSchedule &schedule,
+                                const AttentionProblem &problem);
+
 /// Why the schedule cannot be generated; empty if it can.
 std::string rejectAttentionSchedule(const AttentionSchedule &schedule,
                                     const AttentionProblem &problem,

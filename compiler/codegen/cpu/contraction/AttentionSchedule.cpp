@@ -189,4 +189,10 @@ std::string AttentionSchedule::toString() const {
                        keyBlock);
 }
 
+std::vector<double> getFeatures(const AttentionSchedule &schedule,
+                                const AttentionProblem &problem) {
+  return {log2Of(problem.depth), double(schedule.mr), double(schedule.nr) / 16,
+          log2Of(schedule.queryBlock), log2Of(schedule.keyBlock)};
+}
+
 } // namespace aitune

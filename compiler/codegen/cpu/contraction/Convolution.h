@@ -116,6 +116,13 @@ std::vector<ConvolutionSchedule>
 listConvolutionSchedules(const ConvolutionProblem &problem,
                          const Target &target);
 
+/// Schedule::features of `schedule`.
+std::vector<double> getFeatures(const ConvolutionSchedule &schedule,
+                                const ConvolutionProblem &problem);
+/// Schedule::operations of `schedule`.
+double getOperations(const ConvolutionSchedule &schedule,
+                     const ConvolutionProblem &problem);
+
 /// Replaces `kernel` by the ABI function. Fails, sets `reason` and leaves the
 /// kernel unchanged if the schedule is not legal or no code can be generated
 /// for an operation after the convolution.

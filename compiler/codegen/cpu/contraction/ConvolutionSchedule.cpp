@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "compiler/codegen/cpu/contraction/Winograd.h"
 #include "compiler/codegen/cpu/target/ScheduleConfig.h"
@@ -374,6 +375,53 @@ readConvolutionSchedule(DictionaryAttr config,
   static_cast<MatmulSchedule &>(schedule) =
       readMatmulSchedule(config, schedule);
   return schedule;
+}
+
+/// Multiplications of Winograd's algorithms for each of the direct one's.
+double getOperations(const ConvolutionSchedule &schedule,
+                     const ConvolutionProblem &problem) {
+  const int64_t size = getWinogradOutputs(schedule.algorithm);
+  if (size == 0)
+    return 1;
+  const int64_t tiles = getWinogradTileCount(problem, schedule.algorithm);
+  const double direct =
+      double(std::max<int64_t>(knownSize(problem.shape.m), 1)) * 9;
+  const double perTile = double(getWinogradPositions(schedule.algorithm));
+  return tiles >= 0 ? perTile * double(std::max<int64_t>(tiles, 1)) / direct
+                    : perTile / double(9 * size * size);
+}
+
+std::vector<double> getFeatures(const ConvolutionSchedule &schedule,
+                                const ConvolutionProblem &problem) {
+  // Winograd's algorithms: fewer multiplications, of which the first number is
+  // the logarithm, more filters to read, and transforms.
+  const int64_t size = getWinogradOutputs(schedule.algorithm);
+  MatmulShape shape = problem.shape;
+  double multiplications = 0, filters = 0, transforms = 0;
+  if (size > 0) {
+    shape.m = getWinogradTileCount(problem, schedule.algorithm);
+    shape.k = problem.inputs;
+    const double positions = double(getWinogradPositions(schedule.algorithm));
+    multiplications = std::log2(getOperations(schedule, problem));
+    filters = std::log2(positions / 9);
+    const int64_t groups = llvm::divideCeil(
+        llvm::divideCeil(problem.outputs, schedule.nr), schedule.panels);
+    transforms = std::log2(1.0 + double(problem.inputs * groups) /
+                                     double(problem.outputs)) +
+                 100.0 / double(problem.inputs);
+  }
+  // The kernel's own sizes come first whatever the algorithm.
+  std::vector<double> features =
+      getFeatures(static_cast<const MatmulSchedule &>(schedule), problem.shape);
+  if (size > 0) {
+    std::vector<double> products =
+        getFeatures(static_cast<const MatmulSchedule &>(schedule), shape);
+    std::copy(products.begin() + 3, products.end(), features.begin() + 3);
+  }
+  features.insert(features.end(),
+                  {double(size) / 2, multiplications, filters, transforms,
+                   filters * log2Of(problem.inputs * problem.outputs)});
+  return features;
 }
 
 } // namespace aitune

@@ -329,4 +329,28 @@ MatmulSchedule readMatmulSchedule(DictionaryAttr config,
   return schedule;
 }
 
+std::vector<double> getFeatures(const MatmulSchedule &schedule,
+                                const MatmulShape &shape) {
+  const int64_t m = knownSize(shape.m), n = knownSize(shape.n),
+                k = knownSize(shape.k);
+  const int64_t steps = schedule.kc ? std::min(schedule.kc, k) : k;
+  const double units = double(llvm::divideCeil(m, schedule.mc)) *
+                       double(llvm::divideCeil(n, schedule.nr)) *
+                       double(knownSize(shape.batch)) / double(schedule.panels);
+  return {log2Of(m),
+          log2Of(n),
+          log2Of(k),
+          double(schedule.mr),
+          double(schedule.nr) / 16,
+          paddingOf(m, schedule.mr),
+          paddingOf(n, schedule.nr),
+          log2Of(schedule.mc),
+          log2Of(steps * schedule.nr * shape.format.rhsBytes()),
+          log2Of(schedule.mc * steps * 4),
+          std::log2(std::max(units, 1.0)),
+          schedule.panelsOuter ? 1.0 : 0.0,
+          double(schedule.mr * schedule.nr) / 16,
+          schedule.grain == kSerialGrain ? 1.0 : 0.0};
+}
+
 } // namespace aitune

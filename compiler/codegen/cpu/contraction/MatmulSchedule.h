@@ -93,6 +93,10 @@ std::vector<MatmulSchedule> listMatmulSchedules(const MatmulShape &shape,
 MatmulSchedule readMatmulSchedule(mlir::DictionaryAttr config,
                                   const MatmulSchedule &fallback);
 
+/// Schedule::features of `schedule`.
+std::vector<double> getFeatures(const MatmulSchedule &schedule,
+                                const MatmulShape &shape);
+
 } // namespace aitune
 
 #endif // AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_MATMULSCHEDULE_H

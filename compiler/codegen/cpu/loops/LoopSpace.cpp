@@ -1,6 +1,7 @@
 #include "compiler/codegen/cpu/loops/LoopSpace.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "compiler/codegen/cpu/target/Grain.h"
 #include "compiler/codegen/cpu/target/ScheduleConfig.h"
@@ -140,6 +141,18 @@ LoopKernelShape describeLoopKernel(func::FuncOp kernel, int64_t typicalSize) {
     shape.hasReductions |= generic.getNumReductionLoops() > 0;
   });
   return shape;
+}
+
+std::vector<double> getFeatures(const LoopKernelSchedule &schedule,
+                                const LoopKernelShape &shape) {
+  return {std::log2(shape.resultElements),
+          std::log2(shape.bytes + 1),
+          std::log2(shape.operandElements / shape.resultElements),
+          std::log2(shape.operations + 1),
+          log2Of(schedule.lanes),
+          log2Of(schedule.unitWork),
+          schedule.grain == kSerialGrain ? 1.0 : 0.0,
+          schedule.grain == kSerialGrain ? std::log2(shape.bytes + 1) : 0.0};
 }
 
 } // namespace aitune

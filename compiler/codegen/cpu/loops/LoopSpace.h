@@ -67,6 +67,10 @@ struct LoopKernelShape {
 LoopKernelShape describeLoopKernel(mlir::func::FuncOp kernel,
                                    int64_t typicalSize);
 
+/// Schedule::features of `schedule`.
+std::vector<double> getFeatures(const LoopKernelSchedule &schedule,
+                                const LoopKernelShape &shape);
+
 } // namespace aitune
 
 #endif // AITUNE_COMPILER_CODEGEN_CPU_LOOPS_LOOPSPACE_H

@@ -1,5 +1,6 @@
 // Helpers for the schedules of all kinds of kernels: they write their numbers
-// to ait.config and read them, and make lists of schedules.
+// to ait.config and read them, make lists of schedules, and describe schedules
+// for a cost model.
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_TARGET_SCHEDULECONFIG_H
 #define AITUNE_COMPILER_CODEGEN_CPU_TARGET_SCHEDULECONFIG_H
 
@@ -25,6 +26,17 @@ void readNumbers(mlir::DictionaryAttr config,
 /// A text for the description of a schedule: " one thread", " grain8"; empty
 /// for a grain of 0, which the generator chooses.
 std::string describeGrain(int64_t grain);
+
+/// The size that features assume where it is only known at run time.
+constexpr int64_t kFeatureSize = 128;
+/// `size`, or kFeatureSize where it is negative, which is not known.
+inline int64_t knownSize(int64_t size) {
+  return size < 0 ? kFeatureSize : size;
+}
+/// The logarithm of `value`, at least 1, as a feature.
+double log2Of(int64_t value);
+/// Rows or columns computed for each one wanted of `size`, in tiles of `tile`.
+double paddingOf(int64_t size, int64_t tile);
 
 /// Appends `schedule` unless it is in the list already or cannot be generated;
 /// `reject` returns the reason why it cannot, or an empty text.

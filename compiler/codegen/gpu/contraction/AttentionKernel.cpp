@@ -30,7 +30,7 @@ public:
   absl::Status analyze();
   /// Those to generate: what ait.config asks for, or the most promising.
   absl::StatusOr<std::vector<AttentionShape>> select() const;
-  CudaSchedules schedules() const {
+  std::vector<Schedule> schedules() const {
     return describeAttentionShapes(problem, target,
                                    parts.resultType.getContext());
   }
@@ -380,7 +380,7 @@ AttentionWriter::write(StringRef name, const AttentionShape &shape) {
     return absl::UnimplementedError(printer.error);
 
   GeneratedCandidate candidate;
-  GeneratedStep step;
+  ImplementationStep step;
   SmallVector<KernelParameter> parameters = epilogue->parameters(step);
   std::string head =
       kernelHead(name, shape.threads(), parameters, symbols, shape.resident);
@@ -427,9 +427,9 @@ generateAttention(func::FuncOp kernel, ArrayAttr symbols,
   return candidates;
 }
 
-absl::StatusOr<CudaSchedules> listAttentionShapes(func::FuncOp kernel,
-                                                  ArrayAttr symbols,
-                                                  const GpuTarget &target) {
+absl::StatusOr<std::vector<Schedule>>
+listAttentionShapes(func::FuncOp kernel, ArrayAttr symbols,
+                    const GpuTarget &target) {
   absl::StatusOr<ContractionParts> parts = takeApart(kernel);
   if (!parts.ok())
     return parts.status();

@@ -4,8 +4,8 @@
 
 #include "absl/status/statusor.h"
 #include "compiler/codegen/gpu/target/GpuTarget.h"
-#include "compiler/codegen/gpu/text/CudaSchedules.h"
 #include "compiler/codegen/gpu/text/GeneratedCandidate.h"
+#include "compiler/support/Schedule.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace aitune {
@@ -24,9 +24,9 @@ generateAttention(mlir::func::FuncOp kernel, mlir::ArrayAttr symbols,
 /// `key_warps` of a block, with `splits` of it where blocks share keys, or
 /// `warpgroups`, `resident` and `keys` (see AttentionShape). Empty for kernels
 /// in fp32 arithmetic. Errors as generateCuda.
-absl::StatusOr<CudaSchedules> listAttentionShapes(mlir::func::FuncOp kernel,
-                                                  mlir::ArrayAttr symbols,
-                                                  const GpuTarget &target);
+absl::StatusOr<std::vector<Schedule>>
+listAttentionShapes(mlir::func::FuncOp kernel, mlir::ArrayAttr symbols,
+                    const GpuTarget &target);
 
 } // namespace aitune
 

@@ -321,10 +321,10 @@ readAttentionShape(DictionaryAttr config, const AttentionProblem &problem,
       "no attention of this kernel is as its ait.config says: " + text);
 }
 
-CudaSchedules describeAttentionShapes(const AttentionProblem &problem,
-                                      const GpuTarget &target,
-                                      MLIRContext *context) {
-  CudaSchedules list;
+std::vector<Schedule> describeAttentionShapes(const AttentionProblem &problem,
+                                              const GpuTarget &target,
+                                              MLIRContext *context) {
+  std::vector<Schedule> list;
   auto log2Of = [](int64_t size) {
     return std::log2(double(std::max<int64_t>(size, 1)));
   };

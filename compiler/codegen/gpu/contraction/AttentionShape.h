@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "compiler/codegen/gpu/target/GpuTarget.h"
-#include "compiler/codegen/gpu/text/CudaSchedules.h"
+#include "compiler/support/Schedule.h"
 #include "mlir/IR/BuiltinAttributes.h"
 
 namespace aitune {
@@ -75,9 +75,9 @@ readAttentionShape(mlir::DictionaryAttr config, const AttentionProblem &problem,
                    const GpuTarget &target);
 
 /// The shapes as schedules, with their features. Empty in fp32 arithmetic.
-CudaSchedules describeAttentionShapes(const AttentionProblem &problem,
-                                      const GpuTarget &target,
-                                      mlir::MLIRContext *context);
+std::vector<Schedule> describeAttentionShapes(const AttentionProblem &problem,
+                                              const GpuTarget &target,
+                                              mlir::MLIRContext *context);
 
 } // namespace aitune
 

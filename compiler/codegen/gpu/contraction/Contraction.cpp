@@ -375,7 +375,7 @@ void EpiloguePrinter::print(PointPrinter &printer, int64_t lanes,
 }
 
 SmallVector<KernelParameter>
-EpiloguePrinter::parameters(GeneratedStep &step) const {
+EpiloguePrinter::parameters(ImplementationStep &step) const {
   SmallVector<KernelParameter> list;
   unsigned inputs = parts.result.getArgNumber();
   for (unsigned i = 0; i < inputs; ++i) {

@@ -128,7 +128,7 @@ public:
              const std::string &value);
 
   /// The parameters of the generated kernel. Sets the operands of `step`.
-  llvm::SmallVector<KernelParameter> parameters(GeneratedStep &step) const;
+  llvm::SmallVector<KernelParameter> parameters(ImplementationStep &step) const;
 
   /// Sets the arguments of `printer` to those of the generated kernel.
   void setUp(PointPrinter &printer);

@@ -166,7 +166,7 @@ generateLoops(func::FuncOp kernel, ArrayAttr symbols, const GpuTarget &target) {
     return candidate;
   candidate->description = "loops: " + candidate->description;
   if (pack)
-    for (GeneratedStep &step : candidate->steps) {
+    for (ImplementationStep &step : candidate->steps) {
       step.packings.resize(step.inputs.size());
       step.packings[filterNumber].set_kind(PackingProto::DEPTHWISE);
     }
@@ -373,9 +373,9 @@ generateConvolution(func::FuncOp kernel, ArrayAttr symbols,
                             });
 }
 
-absl::StatusOr<CudaSchedules> listConvolutionTiles(func::FuncOp kernel,
-                                                   ArrayAttr symbols,
-                                                   const GpuTarget &target) {
+absl::StatusOr<std::vector<Schedule>>
+listConvolutionTiles(func::FuncOp kernel, ArrayAttr symbols,
+                     const GpuTarget &target) {
   std::optional<TileProblem> found;
   absl::StatusOr<std::vector<GeneratedCandidate>> loops = generateCandidates(
       kernel, symbols, target, [&](const TileProblem &problem) {
@@ -383,8 +383,8 @@ absl::StatusOr<CudaSchedules> listConvolutionTiles(func::FuncOp kernel,
         return std::vector<TileConfig>();
       });
   if (!found)
-    return loops.ok() ? CudaSchedules()
-                      : absl::StatusOr<CudaSchedules>(loops.status());
+    return loops.ok() ? std::vector<Schedule>()
+                      : absl::StatusOr<std::vector<Schedule>>(loops.status());
   return describeTiles(*found, target, loops.ok(), kernel.getContext());
 }
 

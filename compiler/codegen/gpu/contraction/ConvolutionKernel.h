@@ -4,8 +4,8 @@
 
 #include "absl/status/statusor.h"
 #include "compiler/codegen/gpu/target/GpuTarget.h"
-#include "compiler/codegen/gpu/text/CudaSchedules.h"
 #include "compiler/codegen/gpu/text/GeneratedCandidate.h"
+#include "compiler/support/Schedule.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace aitune {
@@ -20,9 +20,9 @@ generateConvolution(mlir::func::FuncOp kernel, mlir::ArrayAttr symbols,
 
 /// The schedules that the kernel's ait.config may name: tiles, and plain loops.
 /// Empty for kernels that tiles do not support. Errors as generateCuda.
-absl::StatusOr<CudaSchedules> listConvolutionTiles(mlir::func::FuncOp kernel,
-                                                   mlir::ArrayAttr symbols,
-                                                   const GpuTarget &target);
+absl::StatusOr<std::vector<Schedule>>
+listConvolutionTiles(mlir::func::FuncOp kernel, mlir::ArrayAttr symbols,
+                     const GpuTarget &target);
 
 } // namespace aitune
 

@@ -406,9 +406,9 @@ generateMatmul(func::FuncOp kernel, ArrayAttr symbols,
       /*mayAddDots=*/!hasSchedule(kernel));
 }
 
-absl::StatusOr<CudaSchedules> listMatmulTiles(func::FuncOp kernel,
-                                              ArrayAttr symbols,
-                                              const GpuTarget &target) {
+absl::StatusOr<std::vector<Schedule>> listMatmulTiles(func::FuncOp kernel,
+                                                      ArrayAttr symbols,
+                                                      const GpuTarget &target) {
   std::optional<TileProblem> found;
   absl::StatusOr<std::vector<GeneratedCandidate>> dots = generateCandidates(
       kernel, symbols, target,
@@ -418,8 +418,8 @@ absl::StatusOr<CudaSchedules> listMatmulTiles(func::FuncOp kernel,
       },
       /*mayAddDots=*/false);
   if (!found)
-    return dots.ok() ? CudaSchedules()
-                     : absl::StatusOr<CudaSchedules>(dots.status());
+    return dots.ok() ? std::vector<Schedule>()
+                     : absl::StatusOr<std::vector<Schedule>>(dots.status());
   return describeTiles(*found, target, dots.ok(), kernel.getContext());
 }
 

@@ -171,9 +171,10 @@ selectTiles(func::FuncOp kernel, const TileProblem &problem,
   return std::vector<TileConfig>{*tile};
 }
 
-CudaSchedules describeTiles(const TileProblem &problem, const GpuTarget &target,
-                            bool loops, MLIRContext *context) {
-  CudaSchedules schedules;
+std::vector<Schedule> describeTiles(const TileProblem &problem,
+                                    const GpuTarget &target, bool loops,
+                                    MLIRContext *context) {
+  std::vector<Schedule> schedules;
   for (const TileConfig &tile : listTiles(problem, target))
     schedules.push_back({printed(toConfig(tile, context)), tile.description(),
                          getFeatures(tile, problem, target)});

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "compiler/codegen/gpu/contraction/TileConfig.h"
-#include "compiler/codegen/gpu/text/CudaSchedules.h"
+#include "compiler/support/Schedule.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
@@ -48,8 +48,9 @@ selectTiles(mlir::func::FuncOp kernel, const TileProblem &problem,
 
 /// The schedules of listTiles, and of `loops` if the kernel can be computed as
 /// loops too. The problem's log2 of m, n and k are the first features.
-CudaSchedules describeTiles(const TileProblem &problem, const GpuTarget &target,
-                            bool loops, mlir::MLIRContext *context);
+std::vector<Schedule> describeTiles(const TileProblem &problem,
+                                    const GpuTarget &target, bool loops,
+                                    mlir::MLIRContext *context);
 
 } // namespace aitune
 

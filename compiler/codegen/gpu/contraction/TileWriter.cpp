@@ -236,7 +236,7 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
     return absl::UnimplementedError(printer.error);
 
   GeneratedCandidate candidate;
-  GeneratedStep step;
+  ImplementationStep step;
   SmallVector<KernelParameter> parameters = epilogue.parameters(step);
   std::string packing;
   if (config.isPacked) {
@@ -248,7 +248,7 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
     parameters.insert(parameters.begin() + step.inputs.size(),
                       {"packed", kernel.b.elementType, false});
     const unsigned argument = kernel.b.argument.getArgNumber();
-    GeneratedStep pack;
+    ImplementationStep pack;
     pack.inputs = {static_cast<int>(argument)};
     pack.outputs = {temporary};
     const std::string symbol = name.str() + "_pack";
@@ -263,7 +263,7 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
     setLaunch(pack, symbol,
               {getAffineConstantExpr(1024, kernel.element.getContext())}, 256,
               0, target);
-    pack.launch.set_programmatic(false);
+    pack.call.mutable_cuda_kernel()->set_programmatic(false);
     candidate.steps.push_back(std::move(pack));
     step.inputs.push_back(temporary);
   }

@@ -381,7 +381,7 @@ absl::StatusOr<GeneratedCandidate> generateLoopKernel(func::FuncOp function,
     absl::StatusOr<std::string> body = writer.run();
     if (!body.ok())
       return body.status();
-    GeneratedStep step;
+    ImplementationStep step;
     std::string name = function.getName().str();
     if (nests.size() > 1)
       name += "_part" + std::to_string(number);
@@ -403,7 +403,8 @@ absl::StatusOr<GeneratedCandidate> generateLoopKernel(func::FuncOp function,
     if (writer.reports()) {
       parameters.push_back(
           {"checks", IntegerType::get(function.getContext(), 64), true});
-      step.checks = describeChecks(function);
+      for (const CheckProto &check : describeChecks(function))
+        *step.call.add_checks() = check;
     }
     std::string what = llvm::formatv(
         "{0}, {1} x {2} threads, packs of {3}", describe(schedule.kind),

@@ -5,26 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "compiler/support/ImplementationStep.h"
 #include "mlir/IR/BuiltinTypes.h"
-#include "runtime/plan/plan.pb.h"
 
 namespace aitune {
 
-/// One launch. Operands are numbered: the kernel's inputs, then its results,
-/// then the candidate's temporaries. The launch's parameters are those of
-/// CudaKernelLaunch (plan.proto).
-struct GeneratedStep {
-  /// The extern "C" name in the text, which is also launch.symbol().
-  std::string symbol;
-  std::vector<int> inputs, outputs; ///< numbers of operands
-  CudaKernelLaunch launch;
-  std::vector<CheckProto> checks; ///< the checks that the kernel reports
-  /// For each input, how it is packed at load (kind NONE: it is not); empty if
-  /// none is. Only inputs with the attribute `ait.constant` are packed.
-  std::vector<PackingProto> packings;
-};
-
-/// One way to run the kernel. Its steps run in order.
+/// One way to run the kernel.
 struct GeneratedCandidate {
   /// Distinguishes it from the other candidates, for example by its tile: "mma
   /// 128x64x32, 3 stages".
@@ -32,7 +18,9 @@ struct GeneratedCandidate {
   /// One CUDA translation unit with the kernels of all steps and without
   /// includes. The same input gives the same text.
   std::string text;
-  std::vector<GeneratedStep> steps;
+  /// The launches, which run in order. The call of each is a CudaKernelLaunch,
+  /// whose symbol is an extern "C" name in the text.
+  std::vector<ImplementationStep> steps;
   /// The types of the tensors that one step writes and another reads.
   std::vector<mlir::RankedTensorType> temporaries;
 };

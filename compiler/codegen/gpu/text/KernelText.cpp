@@ -83,19 +83,19 @@ std::string kernelHead(StringRef name, int64_t threads,
   return text;
 }
 
-void setLaunch(GeneratedStep &step, StringRef symbol,
+void setLaunch(ImplementationStep &step, StringRef symbol,
                ArrayRef<AffineExpr> blocks, int64_t threads,
                int64_t sharedMemory, const GpuTarget &target) {
-  step.symbol = symbol.str();
-  step.launch.set_symbol(step.symbol);
+  CudaKernelLaunch &launch = *step.call.mutable_cuda_kernel();
+  launch.set_symbol(symbol.str());
   SizeExpressionProto *(CudaKernelLaunch::*axes[])() = {
       &CudaKernelLaunch::mutable_grid_x, &CudaKernelLaunch::mutable_grid_y,
       &CudaKernelLaunch::mutable_grid_z};
   for (auto [axis, size] : llvm::zip(axes, blocks))
-    *(step.launch.*axis)() = ToProto(mlir::ait::toSizeExpression(size));
-  step.launch.set_block_x(static_cast<int32_t>(threads));
-  step.launch.set_shared_memory(static_cast<int32_t>(sharedMemory));
-  step.launch.set_programmatic(target.hasDependentLaunch());
+    *(launch.*axis)() = ToProto(mlir::ait::toSizeExpression(size));
+  launch.set_block_x(static_cast<int32_t>(threads));
+  launch.set_shared_memory(static_cast<int32_t>(sharedMemory));
+  launch.set_programmatic(target.hasDependentLaunch());
 }
 
 } // namespace aitune

@@ -42,10 +42,10 @@ std::string kernelHead(llvm::StringRef name, int64_t threads,
 std::string inputName(unsigned i);
 std::string outputName(unsigned i);
 
-/// Sets symbol and launch of `step`: `blocks` is the number of blocks along one
-/// to three axes, `threads` the number of threads in a block, `sharedMemory`
-/// the bytes of dynamic shared memory of a block.
-void setLaunch(GeneratedStep &step, llvm::StringRef symbol,
+/// Makes `step` call the kernel `symbol`: `blocks` is the number of blocks
+/// along one to three axes, `threads` the number of threads in a block,
+/// `sharedMemory` the bytes of dynamic shared memory of a block.
+void setLaunch(ImplementationStep &step, llvm::StringRef symbol,
                llvm::ArrayRef<mlir::AffineExpr> blocks, int64_t threads,
                int64_t sharedMemory, const GpuTarget &target);
 

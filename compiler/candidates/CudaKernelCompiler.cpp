@@ -42,7 +42,7 @@ CudaText toText(GeneratedCandidate &&candidate, StringRef kernel) {
 }
 
 bool isConvolution(func::FuncOp function) {
-  return !function.getOps<ait::ConvolutionOp>().empty();
+  return ait::getKernelKind(function) == ait::KernelKind::Convolution;
 }
 
 /// A kernel as linalg, in a context of its own.

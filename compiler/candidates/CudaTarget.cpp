@@ -274,9 +274,10 @@ CudaTarget::listSchedules(const std::string &text) const {
 /// generated code, with whose results the others are compared.
 std::vector<const LibraryRules *>
 CudaTarget::libraries(func::FuncOp kernel) const {
-  if (ait::getKernelKind(kernel) == ait::KernelKind::Loop)
+  const std::optional<ait::KernelKind> kind = ait::getKernelKind(kernel);
+  if (kind == ait::KernelKind::Loop)
     return {};
-  if (!kernel.getOps<ait::ConvolutionOp>().empty())
+  if (kind == ait::KernelKind::Convolution)
     return {&bareCudnn, &fusingCudnn};
   return {&*cublasLt};
 }

@@ -292,12 +292,12 @@ absl::StatusOr<LibraryMatch> matchLibraryCall(func::FuncOp kernel,
                                               const LibraryRules &rules) {
   Operation *root = nullptr;
   for (Operation &op : kernel.getBody().front())
-    if (isa<ait::MatmulOp, ait::ConvolutionOp>(op)) {
+    if (ait::isContraction(&op)) {
       if (root)
         return absl::UnimplementedError("more than one contraction");
       root = &op;
     }
-  if (!root)
+  if (!isa_and_nonnull<ait::MatmulOp, ait::ConvolutionOp>(root))
     return absl::UnimplementedError("no matmul or convolution");
   LibraryMatch match;
   for (Value operand : root->getOperands()) {

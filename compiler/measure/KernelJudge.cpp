@@ -91,7 +91,7 @@ KernelJudge::inputSets(const ExecutablePlan &plan) const {
 
 bool KernelJudge::takesNonFinite() const {
   bool hasContraction = false;
-  const_cast<func::FuncOp &>(kernel).walk(
+  func::FuncOp(kernel).walk(
       [&](Operation *op) { hasContraction |= ait::isContraction(op); });
   return !hasContraction;
 }

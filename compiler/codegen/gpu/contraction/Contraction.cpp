@@ -40,11 +40,7 @@ void simplify(func::FuncOp function) {
 } // namespace
 
 Value ContractionParts::operand(unsigned i) const {
-  return const_cast<func::FuncOp &>(function)
-      .getBody()
-      .front()
-      .getTerminator()
-      ->getOperand(i);
+  return returnOf(function).getOperand(i);
 }
 
 Value ContractionParts::output(unsigned i) const {
@@ -52,12 +48,7 @@ Value ContractionParts::output(unsigned i) const {
 }
 
 unsigned ContractionParts::outputCount() const {
-  return const_cast<func::FuncOp &>(function)
-             .getBody()
-             .front()
-             .getTerminator()
-             ->getNumOperands() -
-         operandCount;
+  return returnOf(function).getNumOperands() - operandCount;
 }
 
 absl::StatusOr<ContractionParts> takeApart(func::FuncOp kernel) {
@@ -229,8 +220,8 @@ absl::StatusOr<OperandView> viewOperand(const ContractionParts &parts,
     }
   }
   OperandView view;
-  view.argument =
-      const_cast<func::FuncOp &>(parts.function).getArgument(access->argument);
+  func::FuncOp function = parts.function;
+  view.argument = function.getArgument(access->argument);
   view.elementType = access->storedType;
   view.address = decompose(address);
   view.isConstant = isThereBefore(view.argument);

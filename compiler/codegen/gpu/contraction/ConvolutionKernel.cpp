@@ -376,16 +376,9 @@ generateConvolution(func::FuncOp kernel, ArrayAttr symbols,
 absl::StatusOr<std::vector<Schedule>>
 listConvolutionTiles(func::FuncOp kernel, ArrayAttr symbols,
                      const GpuTarget &target) {
-  std::optional<TileProblem> found;
-  absl::StatusOr<std::vector<GeneratedCandidate>> loops = generateCandidates(
-      kernel, symbols, target, [&](const TileProblem &problem) {
-        found = problem;
-        return std::vector<TileConfig>();
-      });
-  if (!found)
-    return loops.ok() ? std::vector<Schedule>()
-                      : absl::StatusOr<std::vector<Schedule>>(loops.status());
-  return describeTiles(*found, target, loops.ok(), kernel.getContext());
+  return listTileSchedules(kernel, target, [&](SelectTiles select) {
+    return generateCandidates(kernel, symbols, target, select).status();
+  });
 }
 
 } // namespace aitune

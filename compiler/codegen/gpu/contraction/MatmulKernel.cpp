@@ -409,18 +409,11 @@ generateMatmul(func::FuncOp kernel, ArrayAttr symbols,
 absl::StatusOr<std::vector<Schedule>> listMatmulTiles(func::FuncOp kernel,
                                                       ArrayAttr symbols,
                                                       const GpuTarget &target) {
-  std::optional<TileProblem> found;
-  absl::StatusOr<std::vector<GeneratedCandidate>> dots = generateCandidates(
-      kernel, symbols, target,
-      [&](const TileProblem &problem) {
-        found = problem;
-        return std::vector<TileConfig>();
-      },
-      /*mayAddDots=*/false);
-  if (!found)
-    return dots.ok() ? std::vector<Schedule>()
-                     : absl::StatusOr<std::vector<Schedule>>(dots.status());
-  return describeTiles(*found, target, dots.ok(), kernel.getContext());
+  return listTileSchedules(kernel, target, [&](SelectTiles select) {
+    return generateCandidates(kernel, symbols, target, select,
+                              /*mayAddDots=*/false)
+        .status();
+  });
 }
 
 } // namespace aitune

@@ -91,6 +91,26 @@ std::string printed(DictionaryAttr config) {
   return text;
 }
 
+/// The schedules of listTiles, and of `loops`.
+std::vector<Schedule> describeTiles(const TileProblem &problem,
+                                    const GpuTarget &target, bool loops,
+                                    MLIRContext *context) {
+  std::vector<Schedule> schedules;
+  for (const TileConfig &tile : listTiles(problem, target))
+    schedules.push_back({printed(toConfig(tile, context)), tile.description(),
+                         getFeatures(tile, problem, target)});
+  if (!loops || schedules.empty())
+    return schedules;
+  // No tile at all: the features of the problem, and zeros.
+  std::vector<double> features(schedules.front().features.size());
+  std::copy_n(schedules.front().features.begin(), 3, features.begin());
+  Builder builder(context);
+  schedules.push_back({printed(builder.getDictionaryAttr(builder.getNamedAttr(
+                           "algorithm", builder.getStringAttr(kLoops)))),
+                       kLoops, std::move(features)});
+  return schedules;
+}
+
 } // namespace
 
 DictionaryAttr toConfig(const TileConfig &tile, MLIRContext *context) {
@@ -171,23 +191,20 @@ selectTiles(func::FuncOp kernel, const TileProblem &problem,
   return std::vector<TileConfig>{*tile};
 }
 
-std::vector<Schedule> describeTiles(const TileProblem &problem,
-                                    const GpuTarget &target, bool loops,
-                                    MLIRContext *context) {
-  std::vector<Schedule> schedules;
-  for (const TileConfig &tile : listTiles(problem, target))
-    schedules.push_back({printed(toConfig(tile, context)), tile.description(),
-                         getFeatures(tile, problem, target)});
-  if (!loops || schedules.empty())
-    return schedules;
-  // No tile at all: the features of the problem, and zeros.
-  std::vector<double> features(schedules.front().features.size());
-  std::copy_n(schedules.front().features.begin(), 3, features.begin());
-  Builder builder(context);
-  schedules.push_back({printed(builder.getDictionaryAttr(builder.getNamedAttr(
-                           "algorithm", builder.getStringAttr(kLoops)))),
-                       kLoops, std::move(features)});
-  return schedules;
+absl::StatusOr<std::vector<Schedule>> listTileSchedules(
+    func::FuncOp kernel, const GpuTarget &target,
+    llvm::function_ref<absl::Status(SelectTiles select)> generate) {
+  // No tile at all: what is generated then are the loops.
+  std::optional<TileProblem> found;
+  const absl::Status loops = generate([&](const TileProblem &problem) {
+    found = problem;
+    return std::vector<TileConfig>();
+  });
+  if (found)
+    return describeTiles(*found, target, loops.ok(), kernel.getContext());
+  if (!loops.ok())
+    return loops;
+  return std::vector<Schedule>();
 }
 
 } // namespace aitune

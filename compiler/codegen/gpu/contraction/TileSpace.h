@@ -46,11 +46,13 @@ selectTiles(mlir::func::FuncOp kernel, const TileProblem &problem,
             const GpuTarget &target,
             llvm::function_ref<std::vector<TileConfig>()> choose);
 
-/// The schedules of listTiles, and of `loops` if the kernel can be computed as
-/// loops too. The problem's log2 of m, n and k are the first features.
-std::vector<Schedule> describeTiles(const TileProblem &problem,
-                                    const GpuTarget &target, bool loops,
-                                    mlir::MLIRContext *context);
+/// The schedules of listTiles for `kernel`, and that of loops if it can be
+/// computed as loops too. Their first features are log2 of m, n and k.
+/// `generate` generates the kernel with the tiles that it is given the means to
+/// select, and its error is the result where it selects none.
+absl::StatusOr<std::vector<Schedule>> listTileSchedules(
+    mlir::func::FuncOp kernel, const GpuTarget &target,
+    llvm::function_ref<absl::Status(SelectTiles select)> generate);
 
 } // namespace aitune
 

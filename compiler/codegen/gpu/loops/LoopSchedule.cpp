@@ -280,9 +280,8 @@ struct Scheduler {
       SharedReduction entry;
       entry.result = reduction->generic->getResult(reduction->result);
       entry.exprs = reduction->exprs;
-      entry.loops =
-          bindLoops(const_cast<LoopAnalysis::Reduction *>(reduction)->generic,
-                    reduction->result, reduction->exprs);
+      linalg::GenericOp generic = reduction->generic;
+      entry.loops = bindLoops(generic, reduction->result, reduction->exprs);
       SmallVector<unsigned> own(reduction->reducedDims);
       entry.sharesInnerAxes =
           mayShare && own.size() == innerDims.size() &&
@@ -290,7 +289,6 @@ struct Scheduler {
             return dims.size(std::get<0>(pair)) == dims.size(std::get<1>(pair));
           });
       ArrayRef<unsigned> used = entry.sharesInnerAxes ? innerDims : own;
-      auto generic = const_cast<LoopAnalysis::Reduction *>(reduction)->generic;
       SmallVector<AffineExpr> sizes = getLoopSizes(generic);
       unsigned next = 0;
       for (auto [loop, size] : llvm::zip(entry.loops, sizes))

@@ -7,7 +7,6 @@
 #include "compiler/dialect/ElementTypes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -38,41 +37,62 @@ constexpr int64_t kUsualStreamRows = 16;
 /// Warps of a stream.
 constexpr int64_t kStreamWarps = 8;
 
+constexpr TileConfig mma(int64_t m, int64_t n, int64_t warpM, int64_t warpN,
+                         int64_t slices, int64_t stages) {
+  return {TileConfig::Algorithm::Mma, m, n, warpM, warpN, slices, stages};
+}
+
+constexpr TileConfig wgmma(int64_t m, int64_t n, int64_t groupM, int64_t groupN,
+                           int64_t stages) {
+  return {TileConfig::Algorithm::Wgmma, m, n, groupM, groupN, 1, stages};
+}
+
+constexpr TileConfig simt(int64_t m, int64_t n, int64_t stages) {
+  return {TileConfig::Algorithm::Simt, m, n, 0, 0, 1, stages};
+}
+
+constexpr TileConfig stream(int64_t m, int64_t n, int64_t slices,
+                            int64_t stages) {
+  return {TileConfig::Algorithm::Stream, m, n, 0, 0, slices, stages};
+}
+
 // Blocks have eight or more warps if there is work for them: with only one warp
 // for each scheduler, each instruction waits for the one before it.
 const TileConfig kTensorTiles[] = {
-    // m, n, warp m, warp n, slices, stages
-    {128, 256, 64, 64, 1, 3}, {128, 128, 64, 32, 1, 4}, {128, 64, 32, 32, 1, 4},
-    {64, 128, 32, 32, 1, 4},  {64, 64, 32, 32, 2, 4},   {64, 64, 32, 32, 4, 4},
-    {64, 32, 32, 32, 4, 6},   {32, 64, 32, 32, 4, 6},   {32, 32, 32, 32, 4, 6},
-    {16, 64, 16, 32, 4, 6},   {16, 32, 16, 32, 4, 8},
+    mma(128, 256, 64, 64, 1, 3), mma(128, 128, 64, 32, 1, 4),
+    mma(128, 64, 32, 32, 1, 4),  mma(64, 128, 32, 32, 1, 4),
+    mma(64, 64, 32, 32, 2, 4),   mma(64, 64, 32, 32, 4, 4),
+    mma(64, 32, 32, 32, 4, 6),   mma(32, 64, 32, 32, 4, 6),
+    mma(32, 32, 32, 32, 4, 6),   mma(16, 64, 16, 32, 4, 6),
+    mma(16, 32, 16, 32, 4, 8),
 };
 // One warpgroup for each 64 rows. Two blocks of the first tile fit on a
 // multiprocessor, so that one computes while the other stores.
 const TileConfig kGroupTiles[] = {
-    {128, 128, 64, 128, 1, 3, 1, true}, {128, 192, 64, 192, 1, 5, 1, true},
-    {128, 256, 64, 256, 1, 4, 1, true}, {64, 128, 64, 128, 1, 4, 1, true},
-    {64, 64, 64, 64, 1, 4, 1, true},
+    wgmma(128, 128, 64, 128, 3), wgmma(128, 192, 64, 192, 5),
+    wgmma(128, 256, 64, 256, 4), wgmma(64, 128, 64, 128, 4),
+    wgmma(64, 64, 64, 64, 4),
 };
 // For a B of codes, by warps: one warp at most for each 64 rows, since each
 // that has the same rows of B widens them again.
 const TileConfig kCodeTiles[] = {
-    {128, 128, 64, 32, 1, 4}, {128, 64, 64, 16, 1, 4}, {64, 128, 64, 16, 1, 4},
-    {64, 64, 32, 16, 1, 6},   {64, 64, 64, 16, 1, 6},  {32, 128, 32, 16, 1, 6},
-    {32, 64, 32, 16, 1, 8},   {16, 128, 16, 16, 1, 6}, {16, 64, 16, 16, 1, 8},
-    {8, 64, 8, 16, 1, 8},
+    mma(128, 128, 64, 32, 1, 4), mma(128, 64, 64, 16, 1, 4),
+    mma(64, 128, 64, 16, 1, 4),  mma(64, 64, 32, 16, 1, 6),
+    mma(64, 64, 64, 16, 1, 6),   mma(32, 128, 32, 16, 1, 6),
+    mma(32, 64, 32, 16, 1, 8),   mma(16, 128, 16, 16, 1, 6),
+    mma(16, 64, 16, 16, 1, 8),   mma(8, 64, 8, 16, 1, 8),
 };
 // The same by warpgroups: one for each 64 columns.
 const TileConfig kCodeGroupTiles[] = {
-    {256, 128, 256, 64, 1, 4, 1, true}, {128, 128, 128, 64, 1, 5, 1, true},
-    {128, 64, 128, 64, 1, 5, 1, true},  {64, 128, 64, 64, 1, 6, 1, true},
-    {64, 64, 64, 64, 1, 6, 1, true},    {32, 128, 32, 64, 1, 6, 1, true},
-    {32, 64, 32, 64, 1, 6, 1, true},
+    wgmma(256, 128, 256, 64, 4), wgmma(128, 128, 128, 64, 5),
+    wgmma(128, 64, 128, 64, 5),  wgmma(64, 128, 64, 64, 6),
+    wgmma(64, 64, 64, 64, 6),    wgmma(32, 128, 32, 64, 6),
+    wgmma(32, 64, 32, 64, 6),
 };
 const TileConfig kSimtTiles[] = {
-    {128, 64, 0, 0, 1, 3},
-    {64, 64, 0, 0, 1, 3},
-    {32, 32, 0, 0, 1, 4},
+    simt(128, 64, 3),
+    simt(64, 64, 3),
+    simt(32, 32, 4),
 };
 
 /// Whether the target's tensor cores multiply elements of 8 bits of this type.
@@ -100,6 +120,22 @@ constexpr double kGroupOperations = 4.5e6, kGroupCodeOperations = 9e6,
                  kWarpOperationBytes = 6e6;
 /// Bytes that are copied into one multiprocessor, and into all of them.
 constexpr double kBytesIntoOne = 80e3, kBytesIntoAll = 9e6;
+/// Threads and blocks of a multiprocessor at a time: the most threads that it
+/// has (CUDA C++ Programming Guide, "Technical Specifications per Compute
+/// Capability", 8.0 and 9.0), and the most blocks that are counted on.
+constexpr int64_t kMostThreads = 2048, kMostBlocks = 4;
+/// A multiplication by a warp's tensor cores is of so many rows and columns,
+/// and of a quarter of the depth of a stage.
+constexpr int64_t kMmaRows = 16, kMmaColumns = 8;
+constexpr double kMmasOfStage = 4;
+/// Elements along a side of a block of simt that its threads have one of each.
+constexpr int64_t kSimtSide = 16;
+/// Chunks of 16 bytes in a row of a stage.
+constexpr int64_t kChunks = kStageBytes / 16;
+/// About the instructions of a thread for each load from shared memory, for
+/// each chunk that it copies there, and for a stage beside those.
+constexpr double kInstructionsOfLoad = 2, kInstructionsOfCopy = 8,
+                 kInstructionsOfStage = 30;
 /// Microseconds until a copy arrives; those of an epilogue, those that the
 /// blocks of a cluster take more to add up, for all and for each, and those
 /// of each group of warps that splits the depth.
@@ -117,10 +153,10 @@ double estimate(const TileConfig &tile, const TileProblem &problem,
                   std::ceil(double(problem.n) / tile.n) * problem.batch *
                   tile.splits;
   int64_t resident = std::max<int64_t>(
-      1, std::min<int64_t>(2048 / tile.threads(),
+      1, std::min<int64_t>(kMostThreads / tile.threads(),
                            target.sharedMemoryPerBlock /
                                tile.sharedBytes(elementBytes)));
-  resident = std::min<int64_t>(resident, 4);
+  resident = std::min(resident, kMostBlocks);
   double busy = std::min(blocks, double(target.multiprocessors) * resident);
   double waves =
       std::ceil(blocks / (double(target.multiprocessors) * resident));
@@ -128,12 +164,16 @@ double estimate(const TileConfig &tile, const TileProblem &problem,
       std::min<double>(resident, std::ceil(blocks / target.multiprocessors));
   double warps = static_cast<double>(tile.threads()) / 32;
   double instructions =
-      tile.isSimt() ? depth * (double(tile.m) * tile.n / 256 +
-                               8.0 * (tile.m + tile.n) / 64)
-                    : 4.0 / tile.slices *
-                              (double(tile.warpM) / 16 * tile.warpN / 8 +
-                               2.0 * (tile.warpM + tile.warpN) / 16) +
-                          8.0 * (tile.m + tile.n) * 8 / tile.threads() + 30;
+      tile.isSimt()
+          ? depth * (double(tile.m) * tile.n / TileConfig::kPlainThreads +
+                     kInstructionsOfLoad * (tile.m + tile.n) / kSimtSide)
+          : kMmasOfStage / tile.slices *
+                    (double(tile.warpM) / kMmaRows * tile.warpN / kMmaColumns +
+                     kInstructionsOfLoad * (tile.warpM + tile.warpN) /
+                         kMmaRows) +
+                kInstructionsOfCopy * (tile.m + tile.n) * kChunks /
+                    tile.threads() +
+                kInstructionsOfStage;
   // Four codes are widened by eight instructions.
   if (tile.widensB)
     instructions += double(tile.warpN) * 2 * 8 / 4;
@@ -142,7 +182,7 @@ double estimate(const TileConfig &tile, const TileProblem &problem,
       std::max(warps * together / kInstructionsPerClock, kClocksOfWarp) /
       kClocks / together;
   double operations = 2.0 * tile.m * tile.n * depth;
-  if (tile.byGroups)
+  if (tile.isWgmma())
     compute = operations /
               (elementBytes == 1 ? kGroupCodeOperations : kGroupOperations);
   else if (!tile.isSimt())
@@ -152,7 +192,7 @@ double estimate(const TileConfig &tile, const TileProblem &problem,
   double transfer =
       bytes / std::min(kBytesIntoOne / together, kBytesIntoAll / busy);
   double latency =
-      kCopyLatency / (tile.byGroups ? tile.stages - 1 : tile.stages);
+      kCopyLatency / (tile.isWgmma() ? tile.stages - 1 : tile.stages);
   double step = std::max({compute * together, transfer, latency});
   double epilogue =
       kEpilogue +
@@ -193,7 +233,7 @@ int64_t TileConfig::splitElements(int64_t k, int64_t elementBytes) const {
   const int64_t depth = kStageBytes / elementBytes;
   // Pairs of stages, where two sets of widened codes take turns.
   return llvm::alignTo(llvm::divideCeil(k, splits),
-                       byGroups && widensB ? 2 * depth : depth);
+                       isWgmma() && widensB ? 2 * depth : depth);
 }
 
 int64_t TileConfig::stageBytes() const {
@@ -201,7 +241,7 @@ int64_t TileConfig::stageBytes() const {
 }
 
 int64_t TileConfig::residentBlocks() const {
-  if (byGroups)
+  if (isWgmma())
     return m <= (widensB ? 64 : 128) && n <= 128 ? 2 : 1;
   // With fewer registers, blocks of the next kernel start beside those of this
   // one. Of one row times int8 codes on an H200, in microseconds, without and
@@ -224,74 +264,6 @@ int64_t TileConfig::sharedBytes(int64_t elementBytes) const {
   int64_t fill = stages * (stageBytes() + (isPacked ? 8 : 0)),
           result = slices * m * (n + 4) * 4;
   return std::max(fill, result);
-}
-
-const char *TileConfig::algorithm() const {
-  return isSimt() ? "simt" : isStream() ? "stream" : byGroups ? "wgmma" : "mma";
-}
-
-std::string TileConfig::description() const {
-  std::string text =
-      llvm::formatv("{0} {1}x{2}, {3} stages", algorithm(), m, n, stages);
-  if (slices > 1)
-    text += llvm::formatv(", {0} slices", slices);
-  if (splits > 1)
-    text += llvm::formatv(", {0} splits", splits);
-  if (isPacked)
-    text += ", packed";
-  return text;
-}
-
-std::string TileConfig::product(const std::string &sum,
-                                const std::string &element,
-                                const std::string &elementOfB, bool constantB,
-                                const std::string &first,
-                                const std::string &last) const {
-  if (isPacked)
-    return llvm::formatv("{4} *tile = multiplyTileByPackedGroups<Core, {0}, "
-                         "{1}, {2}>(a, packed, {3}, shared);",
-                         m, n, stages, last, sum);
-  const char *constant = constantB ? "true" : "false";
-  std::string call =
-      isStream()
-          ? llvm::formatv("{0}, {1}, {2}, {3}, {4}, {5}>",
-                          widensB
-                              ? "multiplyCodeStream<" +
-                                    (element == elementOfB ? "half" : element) +
-                                    ", " + elementOfB
-                              : "multiplyStream<" + element,
-                          m, n, stages, streamDepth, constant)
-                .str()
-          : llvm::formatv("{0}<Core, {1}, {2}, {3}, {4}>",
-                          !byGroups ? "multiplyTile"
-                          : widensB ? "multiplyTileByCodeGroups"
-                                    : "multiplyTileByGroups",
-                          m, n, stages, constant)
-                .str();
-  return llvm::formatv("{3} *tile = {0}(a, b, {1}, {2}, shared);", call, first,
-                       last, sum);
-}
-
-std::string TileConfig::core(const std::string &element,
-                             const std::string &elementOfB,
-                             bool rowsOfB) const {
-  if (isSimt())
-    return llvm::formatv("SimtCore<{0}, {1}>", m, n);
-  if (widensB && byGroups)
-    return llvm::formatv("CodeGroupCore<{0}, {1}, {2}, {3}>", element,
-                         elementOfB, m, n);
-  if (widensB)
-    return llvm::formatv("CodeCore<{0}, {1}, {2}, {3}, {4}, {5}>", element,
-                         elementOfB, m, n, warpM, warpN);
-  if (byGroups)
-    return llvm::formatv("WgmmaCore<{0}, {1}, {2}>", element, m, n);
-  return llvm::formatv("MmaCore<{0}, {1}, {2}, {3}, {4}, {5}, {6}>", element, m,
-                       n, warpM, warpN, slices, rowsOfB ? "true" : "false");
-}
-
-std::string TileConfig::groupInstruction(Type element) const {
-  return WarpgroupInstruction{element, widensB ? m : n, widensB}.define(
-      "multiplyGroup");
 }
 
 std::vector<RankedTile> rankTiles(const TileProblem &problem,
@@ -320,7 +292,7 @@ std::vector<RankedTile> rankTiles(const TileProblem &problem,
       // Smaller tiles do not become faster by packing, since they wait for more
       // than their copies.
       tile.isPacked =
-          tile.byGroups && problem.mayPackB && tile.m >= 128 && tile.n >= 192;
+          tile.isWgmma() && problem.mayPackB && tile.m >= 128 && tile.n >= 192;
       while (tile.stages > 2 &&
              tile.sharedBytes(elementBytes) > target.sharedMemoryPerBlock)
         --tile.stages;
@@ -331,7 +303,7 @@ std::vector<RankedTile> rankTiles(const TileProblem &problem,
         // between other kernels its cluster waits for free multiprocessors: 2
         // to 3 us more in a transformer's layers.
         if (splits > 1 &&
-            ((tile.byGroups && !tile.widensB) || !mayHaveClusters ||
+            ((tile.isWgmma() && !tile.widensB) || !mayHaveClusters ||
              !problem.reducedIsStatic || target.major < 9 ||
              target.major >= 12 || problem.k < splits * depth * 2))
           continue;
@@ -370,7 +342,7 @@ std::vector<RankedTile> rankTiles(const TileProblem &problem,
   auto order = [](const RankedTile &ranked) {
     const TileConfig &tile = ranked.tile;
     return std::make_tuple(ranked.microseconds, -tile.m, -tile.n, tile.splits,
-                           -tile.stages, tile.byGroups);
+                           -tile.stages, tile.isWgmma());
   };
   llvm::sort(ranked, [&](const RankedTile &a, const RankedTile &b) {
     return order(a) < order(b);
@@ -390,7 +362,8 @@ std::vector<TileConfig> chooseTiles(const TileProblem &problem,
       size_t same = 0;
       for (const TileConfig &other : chosen)
         same += other.m == tile.m && other.n == tile.n &&
-                other.slices == tile.slices && other.byGroups == tile.byGroups;
+                other.slices == tile.slices &&
+                other.isWgmma() == tile.isWgmma();
       if (same > round || chosen.size() >= most ||
           time > 3 * ranked.front().microseconds ||
           (tile.splits > 1 && split >= most / 2))
@@ -411,7 +384,7 @@ static std::vector<TileConfig> chooseCodeStreams(const TileProblem &problem,
                                                  const GpuTarget &target) {
   const Type element = problem.element;
   if ((!element.isF16() && !element.isBF16() && !ait::isFloatCode(element)) ||
-      !problem.rowsOfB || !problem.reducedIsStatic ||
+      !problem.rowsOfB || !problem.reducedIsStatic || problem.k == 0 ||
       problem.m > kMostCodeStreamRows)
     return {};
   const int64_t elementBytes = element.getIntOrFloatBitWidth() / 8;
@@ -428,7 +401,8 @@ static std::vector<TileConfig> chooseCodeStreams(const TileProblem &problem,
            blocks * splits > 3 * target.multiprocessors ||
            problem.k < splits * kCodeStreamStep))
         continue;
-      TileConfig tile{problem.m, n, 0, 0, kStreamWarps, stages, splits};
+      TileConfig tile = stream(problem.m, n, kStreamWarps, stages);
+      tile.splits = splits;
       tile.widensB = true;
       tile.streamDepth = llvm::alignTo(
           tile.splitElements(problem.k, elementBytes), kCodeStreamStep);
@@ -465,7 +439,7 @@ std::vector<TileConfig> chooseStreams(const TileProblem &problem,
   Type element = problem.element;
   bool isHalf = ait::isHalf(element);
   if ((!isHalf && !element.isF32()) || !problem.rowsOfB ||
-      !problem.reducedIsStatic || problem.m > kMostStreamRows)
+      !problem.reducedIsStatic || problem.k == 0 || problem.m > kMostStreamRows)
     return {};
   int64_t elementBytes = isHalf ? 2 : 4, step = kStreamStep / elementBytes;
   // Two blocks share a multiprocessor. More and smaller blocks are slower,
@@ -474,7 +448,7 @@ std::vector<TileConfig> chooseStreams(const TileProblem &problem,
   std::vector<TileConfig> chosen;
   for (auto [n, stages] :
        {std::pair(16, 12), {16, 6}, {16, 8}, {8, 12}, {32, 6}}) {
-    TileConfig tile{problem.m, n, 0, 0, 1, stages};
+    TileConfig tile = stream(problem.m, n, /*slices=*/1, stages);
     tile.streamDepth = llvm::alignTo(problem.k, step);
     tile.stages = std::min(tile.stages, tile.streamDepth / step);
     if (tile.sharedBytes(elementBytes) <= target.sharedMemoryPerBlock)

@@ -8,6 +8,7 @@
 
 #include "compiler/codegen/gpu/target/GpuTarget.h"
 #include "mlir/IR/Types.h"
+#include "llvm/Support/ErrorHandling.h"
 
 namespace aitune {
 
@@ -18,33 +19,47 @@ namespace aitune {
 /// prelude/Stream.cuh). With a B of codes that are widened, mma and stream are
 /// those of prelude/Codes.cuh and wgmma that of prelude/CodeGroups.cuh.
 struct TileConfig {
-  int64_t m, n;         ///< rows and columns of a block's tile
-  int64_t warpM, warpN; ///< rows and columns of a warp's tile; 0 for simt
-  int64_t slices;       ///< groups of warps that split a stage's depth
-  int64_t stages;       ///< stages of operands in shared memory at a time
-  int64_t splits = 1;   ///< blocks of a cluster that split the reduced axis
-  /// Whether the algorithm is wgmma: for f16, bf16 and codes, B given by rows,
-  /// Hopper.
-  bool byGroups = false;
-  /// With byGroups: whether B is packed at load, so that the copy engine can
-  /// copy it.
+  enum class Algorithm {
+    Mma,
+    Wgmma, ///< for f16, bf16 and codes, B given by rows, on Hopper
+    Simt,
+    Stream, ///< reads each row of B once
+  };
+  Algorithm algorithm;
+  int64_t m, n; ///< rows and columns of a block's tile
+  /// Rows and columns of a warp's tile; of a warpgroup's with wgmma; 0 for simt
+  /// and stream.
+  int64_t warpM = 0, warpN = 0;
+  int64_t slices = 1; ///< groups of warps that split a stage's depth
+  int64_t stages = 1; ///< stages of operands in shared memory at a time
+  int64_t splits = 1; ///< blocks of a cluster that split the reduced axis
+  /// With wgmma: whether B is packed at load, so that the copy engine can copy
+  /// it.
   bool isPacked = false;
-  /// The algorithm stream, in which each row of B is read once: the number of
-  /// reduced elements, rounded up. 0: another algorithm.
+  /// With stream: the number of reduced elements, rounded up.
   int64_t streamDepth = 0;
   /// Whether B holds codes of 8 bits, which are widened to A's type; in a
   /// stream of codes that are floats on both sides, both to f16.
   bool widensB = false;
 
-  bool isStream() const { return streamDepth > 0; }
-  bool isSimt() const { return warpM == 0 && !isStream(); }
+  /// The threads of a block of simt and of stream.
+  static constexpr int64_t kPlainThreads = 256;
+
+  bool isStream() const { return algorithm == Algorithm::Stream; }
+  bool isSimt() const { return algorithm == Algorithm::Simt; }
+  bool isWgmma() const { return algorithm == Algorithm::Wgmma; }
   /// The number of threads of a block.
   int64_t threads() const {
-    if (isSimt() || isStream())
-      return 256;
-    if (byGroups) // a warpgroup for 64 rows of the left operand
+    switch (algorithm) {
+    case Algorithm::Simt:
+    case Algorithm::Stream:
+      return kPlainThreads;
+    case Algorithm::Wgmma: // a warpgroup for 64 rows of the left operand
       return (widensB ? n : m) * 2;
-    return (m / warpM) * (n / warpN) * slices * 32;
+    case Algorithm::Mma:
+      return (m / warpM) * (n / warpN) * slices * 32;
+    }
+    llvm_unreachable("all algorithms have threads");
   }
   /// The number of blocks on a multiprocessor for which its registers must
   /// suffice.
@@ -59,8 +74,8 @@ struct TileConfig {
   int64_t sharedBytes(int64_t elementBytes) const;
   /// A text for people, such as "mma 64x32, 2 slices, 6 stages, 4 splits".
   std::string description() const;
-  /// "mma", "wgmma", "simt" or "stream".
-  const char *algorithm() const;
+  /// The algorithm's name: "mma", "wgmma", "simt" or "stream".
+  const char *algorithmName() const;
   /// The C++ type of the core, such as `MmaCore<half, 64, 32, ...>`, for
   /// operands of these C++ types.
   std::string core(const std::string &element, const std::string &elementOfB,
@@ -70,7 +85,7 @@ struct TileConfig {
   std::string product(const std::string &sum, const std::string &element,
                       const std::string &elementOfB, bool constantB,
                       const std::string &first, const std::string &last) const;
-  /// With byGroups: the definition of multiplyGroup, the instruction that
+  /// With wgmma: the definition of multiplyGroup, the instruction that
   /// multiplies 64 rows of A, of `element`, with all rows of B; with widensB,
   /// 64 rows of B with all rows of A.
   std::string groupInstruction(mlir::Type element) const;

@@ -28,7 +28,7 @@ int64_t elementBytes(const TileProblem &problem) {
 /// Whether two tiles differ in their stages at most.
 bool haveOneShape(const TileConfig &a, const TileConfig &b) {
   return a.m == b.m && a.n == b.n && a.slices == b.slices &&
-         a.splits == b.splits && StringRef(a.algorithm()) == b.algorithm();
+         a.splits == b.splits && a.algorithm == b.algorithm;
 }
 
 bool isLegal(const TileConfig &tile, const TileProblem &problem,
@@ -80,7 +80,7 @@ std::vector<double> getFeatures(const TileConfig &tile,
           double(tile.threads()) / 128,
           double(tile.sharedBytes(elementBytes(problem))) / (64 << 10),
           log2Of(blocks / target.multiprocessors),
-          tile.byGroups ? 1.0 : 0.0,
+          tile.isWgmma() ? 1.0 : 0.0,
           tile.isPacked ? 1.0 : 0.0,
           tile.isStream() ? 1.0 : 0.0};
 }
@@ -116,7 +116,7 @@ std::vector<Schedule> describeTiles(const TileProblem &problem,
 DictionaryAttr toConfig(const TileConfig &tile, MLIRContext *context) {
   Builder builder(context);
   NamedAttrList config;
-  config.set("algorithm", builder.getStringAttr(tile.algorithm()));
+  config.set("algorithm", builder.getStringAttr(tile.algorithmName()));
   for (auto [name, value] : {std::pair("m", tile.m),
                              {"n", tile.n},
                              {"slices", tile.slices},
@@ -135,7 +135,7 @@ absl::StatusOr<TileConfig> readTileConfig(DictionaryAttr config,
     return value ? value.getInt() : otherwise;
   };
   for (TileConfig tile : listRanked(problem, target)) {
-    if (!algorithm || algorithm.getValue() != tile.algorithm() ||
+    if (!algorithm || algorithm.getValue() != tile.algorithmName() ||
         number("m", -1) != tile.m || number("n", -1) != tile.n ||
         number("slices", 1) != tile.slices ||
         number("splits", 1) != tile.splits)

@@ -276,13 +276,13 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
            ? std::string(preludeText("Gather")) + "\n"
            : "") +
       (kernel.isOfVolumes ? std::string(preludeText("Volumes")) + "\n" : "") +
-      (config.byGroups ? config.groupInstruction(kernel.element) + "\n" +
-                             preludeText("Wgmma") + "\n"
-                       : "") +
+      (config.isWgmma() ? config.groupInstruction(kernel.element) + "\n" +
+                              preludeText("Wgmma") + "\n"
+                        : "") +
       (config.widensB      ? std::string(preludeText("Codes")) + "\n"
        : config.isStream() ? std::string(preludeText("Stream")) + "\n"
                            : "") +
-      (config.widensB && config.byGroups
+      (config.widensB && config.isWgmma()
            ? std::string(preludeText("CodeGroups")) + "\n"
            : "") +
       "// " + name.str() + ": " + candidate.description + "\n";

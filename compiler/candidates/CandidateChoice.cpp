@@ -12,6 +12,7 @@
 #include "compiler/plan/Provenance.h"
 #include "compiler/support/Parallel.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "runtime/status/status_macros.h"
 
 #include <malloc.h>
 
@@ -202,8 +203,7 @@ CandidateChooser::raceLateCandidates(MutableArrayRef<Contest> contests) {
   }
   load(work);
   for (auto [number, contest] : llvm::enumerate(open)) {
-    if (absl::Status measured = measure(*contest); !measured.ok())
-      return measured;
+    AITUNE_RETURN_IF_ERROR(measure(*contest));
     for (size_t i = 0; i < contest->results.size(); ++i)
       contest->race->drop(i);
     report("choosing candidates", number + 1, open.size());
@@ -298,8 +298,7 @@ CandidateChooser::measureTogether(MutableArrayRef<Kernel *> group) {
   load(work);
   for (auto [number, contest] : llvm::enumerate(contests)) {
     ahead.awaitJudgement(number);
-    if (absl::Status measured = measure(contest); !measured.ok())
-      return measured;
+    AITUNE_RETURN_IF_ERROR(measure(contest));
     bool isLast = true;
     for (auto [i, late] : llvm::enumerate(contest.kernel->candidates))
       if (isOpen(contest, late)) {
@@ -315,8 +314,7 @@ CandidateChooser::measureTogether(MutableArrayRef<Kernel *> group) {
   ahead.awaitLoads([this](size_t count, size_t all) {
     report("preparing late candidates", count, all);
   });
-  if (absl::Status raced = raceLateCandidates(contests); !raced.ok())
-    return raced;
+  AITUNE_RETURN_IF_ERROR(raceLateCandidates(contests));
   for (Contest &contest : contests)
     decide(contest);
   // The weights that candidates packed are most of the compiler's memory.
@@ -352,11 +350,9 @@ absl::StatusOr<ChosenKernels> CandidateChooser::run() {
     }
     group.push_back(&kernel);
     if (group.size() == rules.kernels)
-      if (absl::Status measured = measureGroup(); !measured.ok())
-        return measured;
+      AITUNE_RETURN_IF_ERROR(measureGroup());
   }
-  if (absl::Status measured = measureGroup(); !measured.ok())
-    return measured;
+  AITUNE_RETURN_IF_ERROR(measureGroup());
   return std::move(chosen);
 }
 

@@ -6,6 +6,7 @@
 #include "compiler/candidates/GenerationProcesses.h"
 #include "compiler/support/Parallel.h"
 #include "runtime/device/device.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune {
 
@@ -23,15 +24,13 @@ absl::Status checkUsable(const CompilationTarget &target,
 
 absl::StatusOr<std::unique_ptr<CompilationTarget>>
 createTarget(const CompileOptions &options, int64_t constantBytes) {
-  absl::StatusOr<Device> device = Device::ParseCpuOrGpu(options.device);
-  if (!device.ok())
-    return device.status();
+  AITUNE_ASSIGN_OR_RETURN(Device device, Device::ParseCpuOrGpu(options.device));
   // They start while the passes run.
   if (options.compileTo == CompilePhase::Executable)
     GenerationProcesses::get(options.generation.worker,
                              threadsOrAll(options.threads));
-  return device->is_gpu() ? createCudaTarget(options, device->gpu())
-                          : createCpuTarget(options, constantBytes);
+  return device.is_gpu() ? createCudaTarget(options, device.gpu())
+                         : createCpuTarget(options, constantBytes);
 }
 
 } // namespace aitune

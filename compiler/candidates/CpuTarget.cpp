@@ -16,6 +16,7 @@
 #include "runtime/cpu/thread_pool.h"
 #include "runtime/executable/cpu_executable.h"
 #include "runtime/hash/sha256.h"
+#include "runtime/status/status_macros.h"
 #include "llvm/Config/llvm-config.h"
 
 using namespace mlir;
@@ -45,10 +46,8 @@ public:
     const RaceEntry &entry = entries[number];
     if (!entry.plan.ok())
       return entry.plan.status();
-    auto loaded = loadOnCpu(*entry.plan, entry.objects, constants);
-    if (!loaded.ok())
-      return loaded.status();
-    executables[number] = *std::move(loaded);
+    AITUNE_ASSIGN_OR_RETURN(executables[number],
+                            loadOnCpu(*entry.plan, entry.objects, constants));
     return absl::OkStatus();
   }
 
@@ -125,10 +124,7 @@ public:
   }
 
   absl::Status open() override {
-    absl::StatusOr<Target> found = findTarget(options.target);
-    if (!found.ok())
-      return found.status();
-    cpu = *std::move(found);
+    AITUNE_ASSIGN_OR_RETURN(cpu, findTarget(options.target));
     // What is only printed may be for another machine.
     if (std::string missing = cpu->missingOn(Target::host());
         !missing.empty() && options.compileTo == CompilePhase::Executable)
@@ -256,19 +252,18 @@ CpuTarget::runModel(ModelCalls calls,
                     absl::Span<const ConstantTensor> constants) const {
   if (!calls.plan.ok())
     return calls.plan.status();
-  absl::StatusOr<std::unique_ptr<CpuExecutable>> loaded = loadOnCpu(
-      *calls.plan, calls.objects, constants, std::move(calls.regions));
-  if (!loaded.ok())
-    return loaded.status();
+  AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<CpuExecutable> loaded,
+                          loadOnCpu(*calls.plan, calls.objects, constants,
+                                    std::move(calls.regions)));
   for (auto [call, results] : llvm::enumerate(calls.outputs)) {
     std::vector<RegionValue> values(results.begin(), results.end());
     // Memory is that of calls before, which hold anything.
-    (*loaded)->PoisonMemory();
+    loaded->PoisonMemory();
     const absl::Status status =
         calls.steps
-            ? (*loaded)->RunPart(calls.inputs, absl::MakeSpan(values),
-                                 *calls.steps, calls.copies[call], nullptr)
-            : (*loaded)->Run(calls.inputs, absl::MakeSpan(values), nullptr);
+            ? loaded->RunPart(calls.inputs, absl::MakeSpan(values),
+                              *calls.steps, calls.copies[call], nullptr)
+            : loaded->Run(calls.inputs, absl::MakeSpan(values), nullptr);
     if (!status.ok())
       return status;
   }
@@ -283,11 +278,10 @@ CpuTarget::timeModels(std::vector<ModelToTime> models,
   for (ModelToTime &model : models) {
     if (!model.model.plan.ok())
       return model.model.plan.status();
-    auto executable = loadOnCpu(*model.model.plan, model.model.objects,
-                                model.constants, std::move(model.regions));
-    if (!executable.ok())
-      return executable.status();
-    loaded.push_back(*std::move(executable));
+    AITUNE_ASSIGN_OR_RETURN(
+        auto executable, loadOnCpu(*model.model.plan, model.model.objects,
+                                   model.constants, std::move(model.regions)));
+    loaded.push_back(std::move(executable));
     executables.push_back(loaded.back().get());
   }
   MeasureOptions measure;
@@ -307,13 +301,11 @@ absl::StatusOr<Measurement> CpuTarget::timePart(const LibTorchPart &part,
   std::vector<ModelToTime> models(1);
   models[0].model.plan = part.plan;
   models[0].regions.push_back(part.makeRegion());
-  absl::StatusOr<std::vector<Measurement>> measured =
-      timeModels(std::move(models), {seconds});
-  if (!measured.ok())
-    return measured.status();
-  if (measured->front().microseconds < 0)
-    return absl::InternalError(measured->front().note);
-  return measured->front();
+  AITUNE_ASSIGN_OR_RETURN(std::vector<Measurement> measured,
+                          timeModels(std::move(models), {seconds}));
+  if (measured.front().microseconds < 0)
+    return absl::InternalError(measured.front().note);
+  return measured.front();
 }
 
 } // namespace
@@ -329,11 +321,9 @@ loadOnCpu(const ExecutablePlan &plan, absl::Span<const KernelObject> objects,
   std::vector<std::string> code;
   for (const KernelObject &object : objects)
     code.push_back(object.object);
-  auto kernels = LoadKernels(code);
-  if (!kernels.ok())
-    return kernels.status();
+  AITUNE_ASSIGN_OR_RETURN(auto kernels, LoadKernels(code));
   return CpuExecutable::Load(
-      plan, *kernels, {constants.begin(), constants.end()}, std::move(regions));
+      plan, kernels, {constants.begin(), constants.end()}, std::move(regions));
 }
 
 std::unique_ptr<CompilationTarget>

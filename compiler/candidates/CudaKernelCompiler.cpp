@@ -21,6 +21,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "runtime/status/status_macros.h"
 
 using namespace mlir;
 
@@ -171,13 +172,12 @@ withCode(KernelImplementation implementation, const CubinStore::Entry &entry) {
 CudaTexts generateCudaTexts(const std::string &text, GpuTarget target,
                             const CudaCompilerOptions &options) {
   CudaLowering lowering;
-  if (absl::Status lowered = lowering.run(text, options, target); !lowered.ok())
-    return lowered;
-  auto generated = generateCuda(lowering.kernel, lowering.symbols(), target);
-  if (!generated.ok())
-    return generated.status();
+  AITUNE_RETURN_IF_ERROR(lowering.run(text, options, target));
+  AITUNE_ASSIGN_OR_RETURN(
+      auto generated,
+      generateCuda(lowering.kernel, lowering.symbols(), target));
   std::vector<CudaText> candidates;
-  for (GeneratedCandidate &candidate : *generated) {
+  for (GeneratedCandidate &candidate : generated) {
     lowering.dump->write(
         absl::StrCat("2-candidate-", candidates.size(), ".cu"),
         absl::StrCat("// ", candidate.description, "\n", candidate.text));
@@ -248,14 +248,12 @@ absl::StatusOr<KernelSpace>
 listCudaKernelSchedules(const std::string &text, GpuTarget target,
                         const CudaCompilerOptions &options) {
   CudaLowering lowering;
-  if (absl::Status lowered = lowering.run(text, options, target); !lowered.ok())
-    return lowered;
-  absl::StatusOr<KernelSpace> space =
-      listCudaSpace(lowering.kernel, lowering.symbols(), target);
-  if (!space.ok())
-    return space.status();
+  AITUNE_RETURN_IF_ERROR(lowering.run(text, options, target));
+  AITUNE_ASSIGN_OR_RETURN(
+      KernelSpace space,
+      listCudaSpace(lowering.kernel, lowering.symbols(), target));
   std::string reason;
-  if (failed(addRegisteredSchedules(lowering.kernel, *space, reason)))
+  if (failed(addRegisteredSchedules(lowering.kernel, space, reason)))
     return absl::InvalidArgumentError(reason);
   return space;
 }

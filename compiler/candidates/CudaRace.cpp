@@ -98,10 +98,8 @@ public:
     prepareLoad(number);
     if (planned[number])
       AITUNE_RETURN_IF_ERROR(*planned[number]);
-    auto loaded = loadToRecord(device, entries[number], constants);
-    if (!loaded.ok())
-      return loaded.status();
-    executables[number] = *std::move(loaded);
+    AITUNE_ASSIGN_OR_RETURN(executables[number],
+                            loadToRecord(device, entries[number], constants));
     return absl::OkStatus();
   }
 

@@ -19,6 +19,7 @@
 #include "mlir/AsmParser/AsmParser.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/gpu_target.h"
+#include "runtime/status/status_macros.h"
 
 using namespace mlir;
 
@@ -129,10 +130,7 @@ private:
 };
 
 absl::Status CudaTarget::open() {
-  absl::StatusOr<const cuda::Device *> opened = cuda::Device::Open(ordinal);
-  if (!opened.ok())
-    return opened.status();
-  gpu = *opened;
+  AITUNE_ASSIGN_OR_RETURN(gpu, cuda::Device::Open(ordinal));
   target = toGpuTarget(*gpu);
   cublasLt.emplace(gpu, options.tf32Matmul);
   planner = std::make_unique<ConvolutionPlanner>(
@@ -229,13 +227,12 @@ CudaScheduleMeasurer::measure(absl::Span<const size_t> schedules,
     if (absl::Status loaded = race->load(i); !loaded.ok())
       results[i].note = std::string(loaded.message());
   });
-  absl::StatusOr<std::vector<Measurement>> measured = race->measure(seconds);
-  if (!measured.ok())
-    return measured.status();
+  AITUNE_ASSIGN_OR_RETURN(std::vector<Measurement> measured,
+                          race->measure(seconds));
   std::optional<size_t> bestDefault;
   for (size_t i = 0; i < candidates.size(); ++i) {
     if (results[i].note.empty())
-      results[i] = (*measured)[i];
+      results[i] = measured[i];
     // A schedule of several candidates is as fast as the fastest.
     Measurement &outcome = outcomes[positions[i]];
     if (results[i].microseconds < 0) {

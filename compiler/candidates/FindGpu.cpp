@@ -1,6 +1,7 @@
 #include "compiler/candidates/FindGpu.h"
 
 #include "runtime/device/device.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune {
 
@@ -15,13 +16,12 @@ GpuTarget toGpuTarget(const cuda::Device &gpu) {
 
 absl::StatusOr<std::optional<GpuTarget>>
 findGpu(const CompileOptions &options) {
-  const absl::StatusOr<Device> device = Device::ParseCpuOrGpu(options.device);
-  if (!device.ok())
-    return device.status();
-  if (!device->is_gpu())
+  AITUNE_ASSIGN_OR_RETURN(const Device device,
+                          Device::ParseCpuOrGpu(options.device));
+  if (!device.is_gpu())
     return std::nullopt;
   const absl::StatusOr<const cuda::Device *> gpu =
-      cuda::Device::Open(device->gpu());
+      cuda::Device::Open(device.gpu());
   if (!gpu.ok() && options.compileTo != CompilePhase::Executable)
     return GpuTarget();
   if (!gpu.ok())

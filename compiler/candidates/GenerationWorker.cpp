@@ -23,6 +23,7 @@
 #include "compiler/candidates/LimitMemory.h"
 #include "compiler/candidates/Messages.h"
 #include "compiler/codegen/gpu/target/Nvrtc.h"
+#include "runtime/status/status_macros.h"
 #include "llvm/Support/ErrorHandling.h"
 
 namespace aitune {
@@ -116,12 +117,12 @@ absl::StatusOr<WorkerReply> answer(const WorkerRequest &request) {
     return reply;
   case WorkerRequest::kCpuCode: {
     const WorkerCpuCode &asked = request.cpu_code();
-    const absl::StatusOr<KernelImplementation> code =
-        compileKernel(asked.module(), {asked.emulate_eager_casts(),
-                                       asked.target(), asked.dump_directory()});
-    if (!code.ok())
-      return code.status();
-    *reply.add_implementations() = toProto(*code);
+    AITUNE_ASSIGN_OR_RETURN(
+        const KernelImplementation code,
+        compileKernel(asked.module(),
+                      {asked.emulate_eager_casts(), asked.target(),
+                       asked.dump_directory()}));
+    *reply.add_implementations() = toProto(code);
     return reply;
   }
   case WorkerRequest::kCudaTexts: {
@@ -131,29 +132,26 @@ absl::StatusOr<WorkerReply> answer(const WorkerRequest &request) {
     options.tf32Matmul = asked.tf32_matmul();
     options.tf32Convolution = asked.tf32_convolution();
     options.dumpDirectory = asked.dump_directory();
-    const absl::StatusOr<std::vector<CudaText>> texts =
-        generateCudaTexts(asked.module(), fromProto(asked.gpu()), options);
-    if (!texts.ok())
-      return texts.status();
-    for (const CudaText &text : *texts) {
+    AITUNE_ASSIGN_OR_RETURN(
+        const std::vector<CudaText> texts,
+        generateCudaTexts(asked.module(), fromProto(asked.gpu()), options));
+    for (const CudaText &text : texts) {
       *reply.add_implementations() = toProto(text.implementation);
       reply.mutable_implementations()->rbegin()->set_text(text.text);
     }
     return reply;
   }
   case WorkerRequest::kCubin: {
-    absl::StatusOr<std::string> cubin = compileToCubin(
-        request.cubin().text(), fromProto(request.cubin().gpu()));
-    if (!cubin.ok())
-      return cubin.status();
-    reply.set_cubin(*std::move(cubin));
+    AITUNE_ASSIGN_OR_RETURN(std::string cubin,
+                            compileToCubin(request.cubin().text(),
+                                           fromProto(request.cubin().gpu())));
+    reply.set_cubin(std::move(cubin));
     return reply;
   }
   case WorkerRequest::kConvolution: {
-    absl::StatusOr<std::string> plan = planConvolution(request.convolution());
-    if (!plan.ok())
-      return plan.status();
-    reply.set_execution_plan(*std::move(plan));
+    AITUNE_ASSIGN_OR_RETURN(std::string plan,
+                            planConvolution(request.convolution()));
+    reply.set_execution_plan(std::move(plan));
     return reply;
   }
   default:

@@ -28,6 +28,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "runtime/cpu/kernel_loader.h"
 #include "runtime/plan/plan.h"
+#include "runtime/status/status_macros.h"
 
 using namespace mlir;
 
@@ -149,10 +150,7 @@ absl::Status KernelLowering::checkTime() const {
 }
 
 absl::Status KernelLowering::read(const std::string &text) {
-  absl::StatusOr<Target> found = findTarget(options.target);
-  if (!found.ok())
-    return found.status();
-  target = *std::move(found);
+  AITUNE_ASSIGN_OR_RETURN(target, findTarget(options.target));
   module = parseSourceString<ModuleOp>(text, &context);
   if (!module)
     return diagnostics.failure("reading the kernel");
@@ -182,9 +180,7 @@ absl::Status KernelLowering::toLLVM(ImplementationStep &step) {
   if (failed(passes.run(*module)))
     return diagnostics.failure("scheduling loops");
   dump->write("2-loops.mlir", *module);
-  if (absl::Status status = readAttributes(kernel(), inputs, step);
-      !status.ok())
-    return status;
+  AITUNE_RETURN_IF_ERROR(readAttributes(kernel(), inputs, step));
   if (failed(lowerToLLVM(*module, *target)))
     return diagnostics.failure("lowering to LLVM");
   dump->write("3-llvm.mlir", *module);
@@ -202,8 +198,7 @@ absl::StatusOr<KernelObject> KernelLowering::toObject() {
   dump->write("5-object.o", *object);
   // What can't be loaded is this kernel's error: another candidate, or
   // LibTorch, runs it then.
-  if (absl::Status loaded = LoadKernels({*object}).status(); !loaded.ok())
-    return loaded;
+  AITUNE_RETURN_IF_ERROR(LoadKernels({*object}).status());
   return KernelObject{name, std::move(*object)};
 }
 
@@ -223,8 +218,7 @@ absl::StatusOr<Target> findTarget(const std::string &name) {
 absl::StatusOr<KernelImplementation>
 compileKernel(const std::string &text, const KernelCompilerOptions &options) {
   KernelLowering lowering(options);
-  if (absl::Status status = lowering.read(text); !status.ok())
-    return status;
+  AITUNE_RETURN_IF_ERROR(lowering.read(text));
   ImplementationStep step;
   const int inputs = lowering.kernel().getNumArguments();
   for (int i = 0; i < inputs; ++i)
@@ -240,13 +234,11 @@ compileKernel(const std::string &text, const KernelCompilerOptions &options) {
     lowered = lowering.checkTime();
   if (!lowered.ok())
     return lowered;
-  absl::StatusOr<KernelObject> object = lowering.toObject();
-  if (!object.ok())
-    return object.status();
+  AITUNE_ASSIGN_OR_RETURN(KernelObject object, lowering.toObject());
   KernelImplementation implementation;
   implementation.name = "generated";
   implementation.steps.push_back(std::move(step));
-  implementation.objects.push_back(*std::move(object));
+  implementation.objects.push_back(std::move(object));
   return implementation;
 }
 

@@ -3,6 +3,7 @@
 #include "compiler/dialect/KernelAttributes.h"
 #include "compiler/plan/PlanBuilder.h"
 #include "mlir/IR/IRMapping.h"
+#include "runtime/status/status_macros.h"
 
 using namespace mlir;
 
@@ -58,12 +59,10 @@ buildCandidatePlan(func::FuncOp wrapper, ArrayAttr symbols, StringRef kernel,
                    const KernelImplementation &candidate) {
   llvm::StringMap<KernelImplementation> implementations;
   implementations[kernel] = candidate;
-  absl::StatusOr<ExecutablePlan> plan =
-      buildPlan(wrapper, symbols, implementations);
-  if (!plan.ok())
-    return plan.status();
-  plan->set_ignores_checks(true);
-  readSymbolsFromInputs(*plan);
+  AITUNE_ASSIGN_OR_RETURN(ExecutablePlan plan,
+                          buildPlan(wrapper, symbols, implementations));
+  plan.set_ignores_checks(true);
+  readSymbolsFromInputs(plan);
   return plan;
 }
 

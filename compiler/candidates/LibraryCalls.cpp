@@ -6,6 +6,7 @@
 #include "compiler/fusion/KernelFunction.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
+#include "runtime/status/status_macros.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -226,11 +227,9 @@ absl::Status matchScales(const OperandFormat &format, Value &chain,
 }
 
 absl::Status fillCall(Operation *root, const LibraryRules &rules, Step &call) {
-  if (absl::Status accepted =
-          rules.acceptElementTypes(getElementTypeOrSelf(root->getOperand(0)),
-                                   getElementTypeOrSelf(root->getOperand(1)));
-      !accepted.ok())
-    return accepted;
+  AITUNE_RETURN_IF_ERROR(
+      rules.acceptElementTypes(getElementTypeOrSelf(root->getOperand(0)),
+                               getElementTypeOrSelf(root->getOperand(1))));
   if (auto matmul = dyn_cast<ait::MatmulOp>(root)) {
     call.mutable_matmul()->set_transpose_lhs(matmul.getTransposeLhs());
     call.mutable_matmul()->set_transpose_rhs(matmul.getTransposeRhs());
@@ -307,8 +306,7 @@ absl::StatusOr<LibraryMatch> matchLibraryCall(func::FuncOp kernel,
           "an operand of the contraction is computed in the kernel");
     match.arguments.push_back(argument.getArgNumber());
   }
-  if (absl::Status filled = fillCall(root, rules, match.call); !filled.ok())
-    return filled;
+  AITUNE_RETURN_IF_ERROR(fillCall(root, rules, match.call));
 
   auto &postOps = isa<ait::MatmulOp>(root)
                       ? *match.call.mutable_matmul()->mutable_post_ops()
@@ -327,9 +325,7 @@ absl::StatusOr<LibraryMatch> matchLibraryCall(func::FuncOp kernel,
     return absl::UnimplementedError(reason);
   if (format->lhsScale != ScaleAxis::None ||
       format->rhsScale != ScaleAxis::None)
-    if (absl::Status scales = matchScales(*format, chain, match, taken);
-        !scales.ok())
-      return scales;
+    AITUNE_RETURN_IF_ERROR(matchScales(*format, chain, match, taken));
   Value end = chain;
   const Type type = chain.getType();
   const int scales = postOps.size();
@@ -363,8 +359,7 @@ absl::StatusOr<LibraryMatch> matchLibraryCall(func::FuncOp kernel,
   llvm::SmallPtrSet<Operation *, 8> matched(taken.begin(),
                                             taken.begin() + takenAtEnd);
   match.resultType = cast<RankedTensorType>(chain.getType());
-  if (absl::Status accepted = rules.acceptCall(match, kernel); !accepted.ok())
-    return accepted;
+  AITUNE_RETURN_IF_ERROR(rules.acceptCall(match, kernel));
   auto returned =
       cast<func::ReturnOp>(kernel.getBody().front().getTerminator());
   if (returned.getNumOperands() != 1 || returned.getOperand(0) != chain)

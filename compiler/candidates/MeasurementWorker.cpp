@@ -25,6 +25,7 @@
 #include "mlir/Parser/Parser.h"
 #include "runtime/cpu/kernel_loader.h"
 #include "runtime/cpu/thread_pool.h"
+#include "runtime/status/status_macros.h"
 
 using namespace mlir;
 
@@ -141,11 +142,11 @@ absl::Status Subject::load(const WorkerKernel &request) {
 
 absl::StatusOr<std::unique_ptr<CpuExecutable>>
 Subject::loadAlone(const KernelImplementation &candidate) {
-  absl::StatusOr<ExecutablePlan> plan = buildCandidatePlan(
-      wrapper, ait::getModuleSymbols(*module), kernel.getSymName(), candidate);
-  if (!plan.ok())
-    return plan.status();
-  return loadOnCpu(*plan, candidate.objects, constants);
+  AITUNE_ASSIGN_OR_RETURN(ExecutablePlan plan,
+                          buildCandidatePlan(wrapper,
+                                             ait::getModuleSymbols(*module),
+                                             kernel.getSymName(), candidate));
+  return loadOnCpu(plan, candidate.objects, constants);
 }
 
 absl::StatusOr<WorkerReply> Subject::prepare(const WorkerPrepare &request) {
@@ -222,8 +223,7 @@ absl::StatusOr<WorkerReply> answer(const WorkerRequest &request,
   switch (request.what_case()) {
   case WorkerRequest::kKernel: {
     subject = std::make_unique<Subject>();
-    if (absl::Status status = subject->load(request.kernel()); !status.ok())
-      return status;
+    AITUNE_RETURN_IF_ERROR(subject->load(request.kernel()));
     return WorkerReply();
   }
   case WorkerRequest::kPrepare:

@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "runtime/executable/fallback_region.h"
+#include "runtime/status/status_macros.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -71,10 +72,8 @@ private:
 
 /// The values of the module's symbols for these inputs.
 absl::Status Audit::readSymbols() {
-  absl::StatusOr<ExecutablePlan> plan = planThatReturns({});
-  if (!plan.ok())
-    return plan.status();
-  for (const SymbolProto &symbol : plan->symbols())
+  AITUNE_ASSIGN_OR_RETURN(ExecutablePlan plan, planThatReturns({}));
+  for (const SymbolProto &symbol : plan.symbols())
     symbols.push_back(
         options.audit.inputs[symbol.input()].sizes[symbol.axis()]);
   return absl::OkStatus();
@@ -139,20 +138,15 @@ TensorView Audit::viewOf(Value value, const Kept &call) const {
 }
 
 absl::Status Audit::runModel(const Values &values) {
-  absl::StatusOr<ExecutablePlan> plan = planThatReturns(values);
-  if (!plan.ok())
-    return plan.status();
+  AITUNE_ASSIGN_OR_RETURN(ExecutablePlan plan, planThatReturns(values));
   std::vector<std::unique_ptr<FallbackRegion>> regions;
   const bool hasRegions = llvm::any_of(
-      plan->steps(), [](const Step &step) { return step.has_fallback(); });
+      plan.steps(), [](const Step &step) { return step.has_fallback(); });
   if (hasRegions && !options.audit.makeRegions)
     return absl::UnimplementedError(
         "LibTorch runs a part of the model that is not at hand here");
   if (hasRegions) {
-    auto made = options.audit.makeRegions(module);
-    if (!made.ok())
-      return made.status();
-    regions = *std::move(made);
+    AITUNE_ASSIGN_OR_RETURN(regions, options.audit.makeRegions(module));
   }
   calls.clear();
   calls.resize(kCalls);
@@ -210,8 +204,7 @@ void Audit::judge(ait::LaunchOp launch) {
 absl::StatusOr<std::vector<WrongCandidate>> Audit::run() {
   if (!main)
     return absl::InvalidArgumentError("the module has no function @main");
-  if (absl::Status status = readSymbols(); !status.ok())
-    return status;
+  AITUNE_RETURN_IF_ERROR(readSymbols());
   SmallVector<ait::LaunchOp> launches(main.getOps<ait::LaunchOp>());
   for (size_t first = 0; first < launches.size();) {
     Values values;
@@ -223,8 +216,7 @@ absl::StatusOr<std::vector<WrongCandidate>> Audit::run() {
       for (Value value : values)
         bytes += BytesOf(shapeOf(value));
     }
-    if (absl::Status status = runModel(values); !status.ok())
-      return status;
+    AITUNE_RETURN_IF_ERROR(runModel(values));
     for (; first < last; ++first)
       judge(launches[first]);
   }

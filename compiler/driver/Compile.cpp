@@ -33,6 +33,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
+#include "runtime/status/status_macros.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -112,20 +113,14 @@ absl::StatusOr<CompileResult> Compilation::run() {
   if (isLast(CompilePhase::Import))
     return std::move(result);
   if (!options.quantization.empty())
-    if (absl::Status status = quantize(); !status.ok())
-      return status;
-  absl::StatusOr<std::unique_ptr<CompilationTarget>> created =
-      createTarget(options, bytesOf(constants.all()));
-  if (!created.ok())
-    return created.status();
-  target = *std::move(created);
+    AITUNE_RETURN_IF_ERROR(quantize());
+  AITUNE_ASSIGN_OR_RETURN(target,
+                          createTarget(options, bytesOf(constants.all())));
 
-  if (absl::Status status = transform(); !status.ok())
-    return status;
+  AITUNE_RETURN_IF_ERROR(transform());
   if (isLast(CompilePhase::Transformed))
     return std::move(result);
-  if (absl::Status status = fuse(); !status.ok())
-    return status;
+  AITUNE_RETURN_IF_ERROR(fuse());
   if (isLast(CompilePhase::Fused))
     return std::move(result);
   kernels = collectKernels(module);
@@ -137,8 +132,7 @@ absl::StatusOr<CompileResult> Compilation::run() {
     return std::move(result);
   }
 
-  if (absl::Status status = target->open(); !status.ok())
-    return status;
+  AITUNE_RETURN_IF_ERROR(target->open());
   if (known)
     knownKernels = known->take(module, kernels, chosen);
   if (absl::Status status = schedules.find(kernels, *target, constants.all());
@@ -161,11 +155,9 @@ absl::StatusOr<CompileResult> Compilation::run() {
           schedules.compareModel(kernels, *target, constants.all(), chosen);
       !status.ok())
     return status;
-  if (absl::Status status = buildModel(); !status.ok())
-    return status;
+  AITUNE_RETURN_IF_ERROR(buildModel());
   if (!options.audit.inputs.empty())
-    if (absl::Status status = repairModel(); !status.ok())
-      return status;
+    AITUNE_RETURN_IF_ERROR(repairModel());
   repair->keepWrong(schedules.known());
   return std::move(result);
 }
@@ -178,9 +170,8 @@ bool Compilation::isLast(CompilePhase phase) {
 }
 
 absl::Status Compilation::quantize() {
-  const absl::StatusOr<AskedQuantization> asked = readQuantization(options);
-  if (!asked.ok())
-    return asked.status();
+  AITUNE_ASSIGN_OR_RETURN(const AskedQuantization asked,
+                          readQuantization(options));
   if (!layerTimer)
     layerTimer =
         std::make_shared<LayerTimer>(options, constants.all(), symbols());
@@ -193,14 +184,14 @@ absl::Status Compilation::quantize() {
   if (absl::Status status =
           runPasses("quantisation",
                     [&](OpPassManager &passManager) {
-                      addQuantizationPasses(passManager, *asked, options.layers,
+                      addQuantizationPasses(passManager, asked, options.layers,
                                             constants.pool(), timer, result);
                     });
       !status.ok())
     return status;
   constants.takeNew();
   return options.mayQuantizeNone ? absl::OkStatus()
-                                 : checkQuantized(asked->options, result);
+                                 : checkQuantized(asked.options, result);
 }
 
 absl::Status Compilation::transform() {
@@ -262,22 +253,18 @@ absl::Status Compilation::choose() {
   const PhaseTimer timer(result, "candidate choice");
   repair.emplace(module, kernels, *target, constants.all(), options, result);
   repair->leaveOutKnown(schedules.known());
-  absl::StatusOr<ChosenKernels> found = repair->choose();
-  if (!found.ok())
-    return found.status();
-  compileCounters().measurements += found->measured;
+  AITUNE_ASSIGN_OR_RETURN(ChosenKernels found, repair->choose());
+  compileCounters().measurements += found.measured;
   // A model that is being repaired is looked through at one combination of
   // sizes, so that it has one way for all.
   if (target->raceRules().choosesBySize && options.measureCandidates &&
       options.audit.inputs.empty() && result.failures.empty())
-    if (absl::Status status = chooseForSmallerSizes(
-            module, kernels, *target, constants.all(), options, *found, result);
-        !status.ok())
-      return status;
+    AITUNE_RETURN_IF_ERROR(chooseForSmallerSizes(
+        module, kernels, *target, constants.all(), options, found, result));
   for (const auto &entry : chosen.best)
-    found->best[entry.getKey()] = found->unsearched[entry.getKey()] =
+    found.best[entry.getKey()] = found.unsearched[entry.getKey()] =
         entry.getValue();
-  chosen = *std::move(found);
+  chosen = std::move(found);
   llvm::append_range(kernels, std::exchange(knownKernels, {}));
   return absl::OkStatus();
 }
@@ -286,10 +273,7 @@ absl::Status Compilation::buildModel() {
   auto main = module.lookupSymbol<func::FuncOp>("main");
   if (!main)
     return absl::InvalidArgumentError("the module has no function @main");
-  absl::StatusOr<ExecutablePlan> plan = buildPlan(main, symbols(), chosen.best);
-  if (!plan.ok())
-    return plan.status();
-  result.plan = *std::move(plan);
+  AITUNE_ASSIGN_OR_RETURN(result.plan, buildPlan(main, symbols(), chosen.best));
   result.plan.set_device(target->device());
   if (schedules.runsOnOneThread())
     useOneThread(result.plan);
@@ -317,10 +301,8 @@ absl::StatusOr<CompileResult> Compilation::leaveToLibTorch(CompileResult own) {
         second->known.emplace(module, kernels, chosen);
         second->schedules.setRunsOnOneThread(schedules.runsOnOneThread());
         second->layerTimer = layerTimer;
-        absl::StatusOr<CompileResult> compiled = second->run();
-        if (!compiled.ok())
-          return compiled.status();
-        return CompiledAgain{*std::move(compiled), second->constants.all()};
+        AITUNE_ASSIGN_OR_RETURN(CompileResult compiled, second->run());
+        return CompiledAgain{std::move(compiled), second->constants.all()};
       });
 }
 

@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
+#include "runtime/status/status_macros.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -55,14 +56,13 @@ absl::StatusOr<Compiled> compileText(const std::string &text,
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
   if (!module)
     return absl::InternalError("the layers alone are no module");
-  absl::StatusOr<CompileResult> result = compile(*module, constants, options);
-  if (!result.ok())
-    return result.status();
-  if (!result->failures.empty())
-    return absl::InternalError(result->failures.front().reason);
-  Compiled compiled{{std::move(result->plan), std::move(result->objects)}, {}};
+  AITUNE_ASSIGN_OR_RETURN(CompileResult result,
+                          compile(*module, constants, options));
+  if (!result.failures.empty())
+    return absl::InternalError(result.failures.front().reason);
+  Compiled compiled{{std::move(result.plan), std::move(result.objects)}, {}};
   compiled.constants.assign(constants.begin(), constants.end());
-  llvm::append_range(compiled.constants, result->newConstants);
+  llvm::append_range(compiled.constants, result.newConstants);
   return compiled;
 }
 

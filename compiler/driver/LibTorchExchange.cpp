@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "compiler/driver/LibTorchRace.h"
 #include "runtime/executable/fallback_region.h"
+#include "runtime/status/status_macros.h"
 
 using namespace mlir;
 
@@ -34,10 +35,7 @@ absl::StatusOr<ModelToTime> toTime(const CompileResult &result, ModuleOp module,
   model.model = {result.plan, result.objects};
   model.model.plan->set_ignores_checks(true);
   model.constants = constants;
-  auto regions = options.libtorch.makeRegions(module);
-  if (!regions.ok())
-    return regions.status();
-  model.regions = *std::move(regions);
+  AITUNE_ASSIGN_OR_RETURN(model.regions, options.libtorch.makeRegions(module));
   return model;
 }
 
@@ -98,18 +96,12 @@ absl::Status Exchange::compare(ModuleOp module, const CompiledAgain &again) {
       models.push_back(*std::move(made));
     return made.status();
   };
-  if (absl::Status status = add(own, model.module, model.constants);
-      !status.ok())
-    return status;
-  if (absl::Status status = add(again.result, module, again.constants);
-      !status.ok())
-    return status;
+  AITUNE_RETURN_IF_ERROR(add(own, model.module, model.constants));
+  AITUNE_RETURN_IF_ERROR(add(again.result, module, again.constants));
   absl::StatusOr<std::vector<Measurement>> measured =
       model.target.timeModels(std::move(models), {kModelSeconds});
-  if (absl::Status usable =
-          checkUsable(model.target, "the comparison with LibTorch's operators");
-      !usable.ok())
-    return usable;
+  AITUNE_RETURN_IF_ERROR(
+      checkUsable(model.target, "the comparison with LibTorch's operators"));
   if (!measured.ok())
     return measured.status();
   const Measurement &kernels = (*measured)[0], &exchanged = (*measured)[1];
@@ -141,23 +133,19 @@ absl::StatusOr<CompileResult> Exchange::run(
         "they save %.1f %% of the kernels' time, which is not worth it",
         100 * saved));
   start = Clock::now();
-  absl::StatusOr<ModuleOp> module =
-      options.libtorch.importAgain(reasonsOf(wins));
-  if (!module.ok())
-    return module.status();
-  absl::StatusOr<CompiledAgain> again = compileAgain(*module);
-  if (!again.ok())
-    return again.status();
-  if (!again->result.failures.empty())
-    return absl::InternalError(again->result.failures.front().reason);
-  const absl::Status faster = compare(*module, *again);
+  AITUNE_ASSIGN_OR_RETURN(ModuleOp module,
+                          options.libtorch.importAgain(reasonsOf(wins)));
+  AITUNE_ASSIGN_OR_RETURN(CompiledAgain again, compileAgain(module));
+  if (!again.result.failures.empty())
+    return absl::InternalError(again.result.failures.front().reason);
+  const absl::Status faster = compare(module, again);
   own.phaseSeconds.emplace_back("build with LibTorch's operators",
                                 secondsSince(start));
   if (!faster.ok())
     return faster;
-  mergeReports(own, again->result);
-  again->result.libtorchWins = std::move(wins);
-  return std::move(again->result);
+  mergeReports(own, again.result);
+  again.result.libtorchWins = std::move(wins);
+  return std::move(again.result);
 }
 
 } // namespace

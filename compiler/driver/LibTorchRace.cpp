@@ -11,6 +11,7 @@
 #include "compiler/driver/OperatorGroups.h"
 #include "compiler/measure/Measure.h"
 #include "compiler/plan/PlanBuilder.h"
+#include "runtime/status/status_macros.h"
 
 using namespace mlir;
 
@@ -148,21 +149,18 @@ absl::StatusOr<LibTorchPart> LibTorchRace::makePart(const OperatorGroup &group,
   std::set<int64_t> others = inGroups;
   for (int64_t position : group.traceOps)
     others.erase(position);
-  absl::StatusOr<LibTorchPart> part =
-      options.libtorch.makePart(isCore ? group.core : group.traceOps, others);
-  if (!part.ok())
-    return part.status();
-  readSymbolsFromInputs(part->plan);
-  part->plan.set_ignores_checks(true);
+  AITUNE_ASSIGN_OR_RETURN(
+      LibTorchPart part,
+      options.libtorch.makePart(isCore ? group.core : group.traceOps, others));
+  readSymbolsFromInputs(part.plan);
+  part.plan.set_ignores_checks(true);
   return part;
 }
 
 absl::StatusOr<Measurement> LibTorchRace::time(const OperatorGroup &group,
                                                bool isCore) const {
-  absl::StatusOr<LibTorchPart> part = makePart(group, isCore);
-  if (!part.ok())
-    return part.status();
-  return target.timePart(*part, kSeconds);
+  AITUNE_ASSIGN_OR_RETURN(LibTorchPart part, makePart(group, isCore));
+  return target.timePart(part, kSeconds);
 }
 
 /// The kernels' time, measured at the time at which LibTorch's was: the speed
@@ -286,11 +284,9 @@ absl::StatusOr<std::vector<LibTorchWin>> LibTorchRace::run() {
       continue;
     }
     race(form);
-    if (absl::Status usable =
-            checkUsable(target, absl::StrCat("comparing ", names,
-                                             " with LibTorch's operators"));
-        !usable.ok())
-      return usable;
+    AITUNE_RETURN_IF_ERROR(
+        checkUsable(target, absl::StrCat("comparing ", names,
+                                         " with LibTorch's operators")));
   }
   return std::move(wins);
 }

@@ -7,6 +7,7 @@
 #include "compiler/support/Dump.h"
 #include "compiler/tune/ModelChoice.h"
 #include "compiler/tune/TuneSchedules.h"
+#include "runtime/status/status_macros.h"
 
 using namespace mlir;
 
@@ -26,11 +27,9 @@ absl::Status ModelSchedules::find(std::vector<Kernel> &kernels,
   if (options.tuning.database.empty() && !isSearching())
     return absl::OkStatus();
   const PhaseTimer timer(result, "tuning");
-  absl::StatusOr<TuningChoices> opened = TuningChoices::open(
-      options.tuning.database, target, ait::getModuleSymbols(module));
-  if (!opened.ok())
-    return opened.status();
-  choices = *std::move(opened);
+  AITUNE_ASSIGN_OR_RETURN(choices,
+                          TuningChoices::open(options.tuning.database, target,
+                                              ait::getModuleSymbols(module)));
   if (auto main = module.lookupSymbol<func::FuncOp>("main"))
     fusedMain = printToString(main);
   absl::Status status;
@@ -58,26 +57,23 @@ absl::Status ModelSchedules::compareModel(
   const PhaseTimer timer(result, "model comparison");
   if (options.progress)
     options.progress("comparing the model with its default", 0, 1);
-  absl::StatusOr<ModelChoice> model =
+  AITUNE_ASSIGN_OR_RETURN(
+      ModelChoice model,
       chooseModel(module.lookupSymbol<func::FuncOp>("main"),
                   ait::getModuleSymbols(module), chosen, target, constants,
                   std::clamp(kModelShare * options.tuning.budgetSeconds,
                              kLeastModelSeconds, kMostModelSeconds),
-                  result);
-  if (!model.ok())
-    return model.status();
-  if (absl::Status usable = checkUsable(target, "the model's comparison");
-      !usable.ok())
-    return usable;
-  oneThread = model->oneThread;
+                  result));
+  AITUNE_RETURN_IF_ERROR(checkUsable(target, "the model's comparison"));
+  oneThread = model.oneThread;
   absl::Status kept = choices->keepThreads(fusedMain, oneThread);
   if (kept.ok())
     kept = choices->keepCuts(kernels);
-  if (kept.ok() && model->keepsDefaults)
+  if (kept.ok() && model.keepsDefaults)
     kept = choices->keepDefaults(kernels);
   if (!kept.ok())
     result.tuning.note = std::string(kept.message());
-  if (model->keepsDefaults)
+  if (model.keepsDefaults)
     chosen.best = chosen.unsearched;
   return absl::OkStatus();
 }

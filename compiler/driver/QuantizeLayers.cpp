@@ -9,6 +9,7 @@
 #include "compiler/transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/Passes.h"
+#include "runtime/status/status_macros.h"
 
 using namespace mlir;
 
@@ -17,19 +18,12 @@ namespace aitune {
 absl::StatusOr<AskedQuantization>
 readQuantization(const CompileOptions &options) {
   AskedQuantization asked;
-  absl::StatusOr<quant::QuantizationOptions> read =
-      quant::ParseQuantizationOptions(options.quantization);
-  if (!read.ok())
-    return read.status();
-  asked.options = *std::move(read);
-  absl::StatusOr<std::optional<GpuTarget>> gpu = findGpu(options);
-  if (!gpu.ok())
-    return gpu.status();
-  if (*gpu)
-    asked.gpu = quant::ComputeCapability{(*gpu)->major, (*gpu)->minor};
-  if (absl::Status status = quant::CheckSupported(asked.options, asked.gpu);
-      !status.ok())
-    return status;
+  AITUNE_ASSIGN_OR_RETURN(
+      asked.options, quant::ParseQuantizationOptions(options.quantization));
+  AITUNE_ASSIGN_OR_RETURN(std::optional<GpuTarget> gpu, findGpu(options));
+  if (gpu)
+    asked.gpu = quant::ComputeCapability{gpu->major, gpu->minor};
+  AITUNE_RETURN_IF_ERROR(quant::CheckSupported(asked.options, asked.gpu));
   return asked;
 }
 

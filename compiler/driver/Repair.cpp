@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/dialect/KernelAttributes.h"
 #include "compiler/driver/Audit.h"
+#include "runtime/status/status_macros.h"
 
 using namespace mlir;
 
@@ -101,13 +102,12 @@ absl::StatusOr<bool> Repair::replace(std::vector<WrongCandidate> wrong,
       }
     result.wrong.push_back(std::move(candidate));
   }
-  const absl::StatusOr<ChosenKernels> again =
-      chooseCandidates(kernels, module, target, constants, options, result);
-  if (!again.ok())
-    return again.status();
-  for (const auto &entry : again->best)
+  AITUNE_ASSIGN_OR_RETURN(
+      const ChosenKernels again,
+      chooseCandidates(kernels, module, target, constants, options, result));
+  for (const auto &entry : again.best)
     chosen.best[entry.getKey()] = entry.getValue();
-  for (const auto &entry : again->unsearched)
+  for (const auto &entry : again.unsearched)
     chosen.unsearched[entry.getKey()] = entry.getValue();
   return result.failures.empty();
 }
@@ -177,13 +177,11 @@ absl::Status Repair::run(ChosenKernels &chosen,
     std::vector<WrongCandidate> wrong = look(chosen);
     if (wrong.empty())
       return absl::OkStatus();
-    const absl::StatusOr<bool> replaced = replace(std::move(wrong), chosen);
-    if (!replaced.ok())
-      return replaced.status();
-    if (!*replaced)
+    AITUNE_ASSIGN_OR_RETURN(const bool replaced,
+                            replace(std::move(wrong), chosen));
+    if (!replaced)
       return absl::OkStatus();
-    if (absl::Status status = buildModel(); !status.ok())
-      return status;
+    AITUNE_RETURN_IF_ERROR(buildModel());
   }
   return absl::OkStatus();
 }

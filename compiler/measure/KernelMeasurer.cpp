@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/status/status_macros.h"
+
 namespace aitune {
 namespace {
 
@@ -12,11 +14,7 @@ constexpr double kStartSeconds = 30;
 
 absl::Status KernelMeasurer::restart() {
   process.reset();
-  absl::StatusOr<std::unique_ptr<MeasurementProcess>> started =
-      MeasurementProcess::start(command);
-  if (!started.ok())
-    return started.status();
-  process = *std::move(started);
+  AITUNE_ASSIGN_OR_RETURN(process, MeasurementProcess::start(command));
   prepared.clear();
   nextNumber = 0;
   WorkerRequest request;
@@ -43,13 +41,12 @@ absl::Status KernelMeasurer::prepare(const std::vector<size_t> &schedules) {
   WorkerRequest request;
   for (size_t schedule : schedules)
     request.mutable_prepare()->add_configs(space->schedules[schedule].config);
-  absl::StatusOr<WorkerReply> reply =
-      process->call(request, candidateSeconds * double(schedules.size()));
-  if (!reply.ok())
-    return reply.status();
+  AITUNE_ASSIGN_OR_RETURN(
+      WorkerReply reply,
+      process->call(request, candidateSeconds * double(schedules.size())));
   for (size_t i = 0; i < schedules.size(); ++i) {
     const int number = nextNumber++;
-    const std::string &note = reply->results(i).note();
+    const std::string &note = reply.results(i).note();
     if (note.empty())
       prepared[schedules[i]] = number;
     else
@@ -65,8 +62,7 @@ absl::Status KernelMeasurer::prepareEach(const std::vector<size_t> &schedules) {
     if (status.ok())
       continue;
     failed[schedule] = std::string(status.message());
-    if (absl::Status restarted = restart(); !restarted.ok())
-      return restarted;
+    AITUNE_RETURN_IF_ERROR(restart());
     // The schedules prepared before were lost with the process.
     std::vector<size_t> again;
     for (size_t other : schedules)
@@ -93,8 +89,7 @@ KernelMeasurer::prepareMissing(absl::Span<const size_t> schedules) {
       missing.push_back(schedule);
   if (missing.empty() || prepare(missing).ok())
     return absl::OkStatus();
-  if (absl::Status status = restart(); !status.ok())
-    return status;
+  AITUNE_RETURN_IF_ERROR(restart());
   std::vector<size_t> all{0};
   for (size_t schedule : schedules)
     if (schedule != 0 && !failed.count(schedule))
@@ -105,8 +100,7 @@ KernelMeasurer::prepareMissing(absl::Span<const size_t> schedules) {
 
 absl::StatusOr<std::vector<Measurement>>
 KernelMeasurer::measure(absl::Span<const size_t> schedules, double seconds) {
-  if (absl::Status status = prepareMissing(schedules); !status.ok())
-    return status;
+  AITUNE_RETURN_IF_ERROR(prepareMissing(schedules));
   WorkerRequest request;
   request.mutable_measure()->set_seconds(seconds);
   std::vector<Measurement> results(schedules.size());
@@ -131,8 +125,7 @@ KernelMeasurer::measure(absl::Span<const size_t> schedules, double seconds) {
     }
     return results;
   }
-  if (absl::Status status = restart(); !status.ok())
-    return status;
+  AITUNE_RETURN_IF_ERROR(restart());
   if (measured.size() == 1) {
     results[measured[0]].note = failed[schedules[measured[0]]] =
         std::string(reply.status().message());
@@ -140,11 +133,10 @@ KernelMeasurer::measure(absl::Span<const size_t> schedules, double seconds) {
   }
   // One of several ended the process: one at a time, to know which.
   for (size_t i : measured) {
-    absl::StatusOr<std::vector<Measurement>> alone =
-        measure({schedules[i]}, seconds / double(measured.size()));
-    if (!alone.ok())
-      return alone.status();
-    results[i] = alone->front();
+    AITUNE_ASSIGN_OR_RETURN(
+        std::vector<Measurement> alone,
+        measure({schedules[i]}, seconds / double(measured.size())));
+    results[i] = alone.front();
   }
   return results;
 }

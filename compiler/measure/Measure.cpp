@@ -57,8 +57,8 @@ public:
     for (const TensorTypeProto &type : plan.outputs()) {
       if (type.dtype() == 0)
         isTensor.push_back(false);
-      else if (absl::Status status = add(type, symbols); !status.ok())
-        return status;
+      else
+        AITUNE_RETURN_IF_ERROR(add(type, symbols));
     }
     return absl::OkStatus();
   }
@@ -203,8 +203,7 @@ absl::Status Bench::makeInputs(JudgedInputs set) {
   std::mt19937 generator(1);
   const std::vector<int64_t> symbols = symbolsOf(plan, set);
   for (const TensorTypeProto &type : plan.inputs()) {
-    if (absl::Status status = inputs.add(type, symbols); !status.ok())
-      return status;
+    AITUNE_RETURN_IF_ERROR(inputs.add(type, symbols));
     if (set == JudgedInputs::Extreme)
       fillExtreme(inputs.views.back(), judge && judge->takesNonFinite(),
                   generator);
@@ -237,8 +236,7 @@ void Bench::judgeOne(size_t i, JudgedInputs set, Tensors &found) {
 }
 
 absl::Status Bench::judgeOn(JudgedInputs set) {
-  if (absl::Status status = makeInputs(set); !status.ok())
-    return status;
+  AITUNE_RETURN_IF_ERROR(makeInputs(set));
   const std::vector<int64_t> symbols = symbolsOf(plan, set);
   const bool isKnown = judge &&
                        judge->prepare(set, inputs.views, symbols).ok() &&
@@ -248,8 +246,7 @@ absl::Status Bench::judgeOn(JudgedInputs set) {
   for (size_t i = 0; i < candidates.size(); ++i) {
     Tensors own;
     Tensors &found = set == JudgedInputs::Normal ? outputs[i] : own;
-    if (absl::Status status = found.addOutputs(plan, symbols); !status.ok())
-      return status;
+    AITUNE_RETURN_IF_ERROR(found.addOutputs(plan, symbols));
     judgeOne(i, set, found);
   }
   return absl::OkStatus();
@@ -260,18 +257,15 @@ absl::Status Bench::judgeAll() {
   if (!judge)
     return judgeOn(JudgedInputs::Normal);
   for (JudgedInputs set : judge->inputSets(plan))
-    if (absl::Status status = judgeOn(set); !status.ok())
-      return status;
+    AITUNE_RETURN_IF_ERROR(judgeOn(set));
   return absl::OkStatus();
 }
 
 absl::Status Bench::prepareUnjudged() {
-  if (absl::Status status = makeInputs(JudgedInputs::Normal); !status.ok())
-    return status;
+  AITUNE_RETURN_IF_ERROR(makeInputs(JudgedInputs::Normal));
   const std::vector<int64_t> symbols = symbolsOf(plan, JudgedInputs::Normal);
   for (Tensors &found : outputs)
-    if (absl::Status status = found.addOutputs(plan, symbols); !status.ok())
-      return status;
+    AITUNE_RETURN_IF_ERROR(found.addOutputs(plan, symbols));
   return absl::OkStatus();
 }
 

@@ -11,6 +11,7 @@
 #include "compiler/dialect/Ait.h"
 #include "compiler/dialect/SizeExpressions.h"
 #include "compiler/reference/Builder.h"
+#include "runtime/status/status_macros.h"
 #include "llvm/ADT/DenseMap.h"
 
 using namespace mlir;
@@ -183,8 +184,7 @@ absl::Status Graph::build(func::FuncOp kernel,
     nodes[argument] = owned.back().get();
   }
   for (Operation &op : kernel.getBody().front().without_terminator())
-    if (absl::Status status = add(op); !status.ok())
-      return status;
+    AITUNE_RETURN_IF_ERROR(add(op));
   return absl::OkStatus();
 }
 
@@ -295,12 +295,9 @@ computeReference(func::FuncOp kernel, absl::Span<const TensorView> arguments,
   // One graph a result: what one of them costs is not missing for the next.
   for (Value value : kernel.getBody().front().getTerminator()->getOperands()) {
     Graph graph(symbols, options);
-    if (absl::Status status = graph.build(kernel, arguments); !status.ok())
-      return status;
-    absl::StatusOr<ReferenceResult> result = graph.sample(value);
-    if (!result.ok())
-      return result.status();
-    results.push_back(*std::move(result));
+    AITUNE_RETURN_IF_ERROR(graph.build(kernel, arguments));
+    AITUNE_ASSIGN_OR_RETURN(ReferenceResult result, graph.sample(value));
+    results.push_back(std::move(result));
   }
   return results;
 }

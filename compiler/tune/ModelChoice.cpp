@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/codegen/cpu/target/Grain.h"
 #include "compiler/plan/PlanBuilder.h"
+#include "runtime/status/status_macros.h"
 
 using namespace mlir;
 
@@ -56,15 +57,13 @@ chooseModel(func::FuncOp main, ArrayAttr symbols, const ChosenKernels &kernels,
   std::vector<RaceEntry> entries;
   for (bool oneThread : {false, true})
     for (const auto *implementations : {&kernels.unsearched, &kernels.best}) {
-      absl::StatusOr<ExecutablePlan> plan =
-          buildPlan(main, symbols, *implementations);
-      if (!plan.ok())
-        return plan.status();
-      if (callsLibTorch(*plan))
+      AITUNE_ASSIGN_OR_RETURN(ExecutablePlan plan,
+                              buildPlan(main, symbols, *implementations));
+      if (callsLibTorch(plan))
         return ModelChoice();
-      plan->set_ignores_checks(true);
+      plan.set_ignores_checks(true);
       if (oneThread)
-        useOneThread(*plan);
+        useOneThread(plan);
       entries.push_back({std::move(plan), objectsOf(*implementations)});
     }
   // One thread halves what large models reach: they are not asked.
@@ -73,8 +72,7 @@ chooseModel(func::FuncOp main, ArrayAttr symbols, const ChosenKernels &kernels,
   auto measure = [&](size_t first,
                      size_t end) -> absl::StatusOr<std::vector<Measurement>> {
     for (size_t i = first; i < end; ++i)
-      if (absl::Status status = race->load(i); !status.ok())
-        return status;
+      AITUNE_RETURN_IF_ERROR(race->load(i));
     absl::StatusOr<std::vector<Measurement>> measured = race->measure(seconds);
     if (measured.ok())
       measured->resize(end);

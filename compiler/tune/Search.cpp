@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune {
 namespace {
@@ -39,12 +40,10 @@ size_t fastest(const std::vector<Measurement> &known) {
 absl::Status measureAndKeep(SearchProblem &problem,
                             const std::vector<size_t> &schedules,
                             double seconds) {
-  absl::StatusOr<std::vector<Measurement>> results =
-      problem.measure(schedules, seconds);
-  if (!results.ok())
-    return results.status();
+  AITUNE_ASSIGN_OR_RETURN(std::vector<Measurement> results,
+                          problem.measure(schedules, seconds));
   for (size_t i = 0; i < schedules.size(); ++i)
-    problem.known[schedules[i]] = (*results)[i];
+    problem.known[schedules[i]] = results[i];
   return absl::OkStatus();
 }
 
@@ -63,10 +62,8 @@ public:
           rung.push_back(standard);
       double seconds = kFirstRungSeconds;
       while (rung.size() > 1 && !problem.stop()) {
-        if (absl::Status status =
-                measureAndKeep(problem, rung, seconds * double(rung.size()));
-            !status.ok())
-          return status;
+        AITUNE_RETURN_IF_ERROR(
+            measureAndKeep(problem, rung, seconds * double(rung.size())));
         rung.erase(std::remove_if(rung.begin(), rung.end(),
                                   [&](size_t schedule) {
                                     return !isMeasured(problem.known[schedule]);
@@ -125,10 +122,8 @@ public:
         break;
       if (problem.known[0].note.empty())
         batch.push_back(0);
-      if (absl::Status status = measureAndKeep(
-              problem, batch, 2 * kFirstRungSeconds * double(batch.size()));
-          !status.ok())
-        return status;
+      AITUNE_RETURN_IF_ERROR(measureAndKeep(
+          problem, batch, 2 * kFirstRungSeconds * double(batch.size())));
       batch.clear();
     }
     return absl::OkStatus();

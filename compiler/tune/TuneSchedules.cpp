@@ -11,6 +11,7 @@
 #include "compiler/tune/CostModel.h"
 #include "compiler/tune/Search.h"
 #include "mlir/AsmParser/AsmParser.h"
+#include "runtime/status/status_macros.h"
 
 using namespace mlir;
 
@@ -123,8 +124,7 @@ absl::Status ScheduleTuner::collectTasks() {
     task->problem.known.resize(task->space.schedules.size());
     task->summary.kernel = kernel.function.getSymName().str();
     task->summary.launches = task->launches();
-    if (absl::Status status = readDatabase(*task); !status.ok())
-      return status;
+    AITUNE_RETURN_IF_ERROR(readDatabase(*task));
     tasks.push_back(std::move(task));
   }
   return absl::OkStatus();
@@ -208,40 +208,32 @@ ScheduleTuner::knowledgeOf(const std::string &form) {
   FormKnowledge &knowledge = forms[form];
   if (knowledge.model)
     return &knowledge;
-  absl::StatusOr<std::unique_ptr<CostModel>> model =
-      createCostModel(tuning().costModel, Roofline());
-  if (!model.ok())
-    return model.status();
+  AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<CostModel> model,
+                          createCostModel(tuning().costModel, Roofline()));
   if (database()) {
-    absl::StatusOr<std::vector<TuningRecord>> records =
-        database()->findForm(form, choices.target(), kTrainingRecords);
-    if (!records.ok())
-      return records.status();
-    knowledge.records = *std::move(records);
+    AITUNE_ASSIGN_OR_RETURN(
+        std::vector<TuningRecord> records,
+        database()->findForm(form, choices.target(), kTrainingRecords));
+    knowledge.records = std::move(records);
     // Others' features may mean something else.
     llvm::erase_if(knowledge.records, [&](const TuningRecord &record) {
       return record.version != choices.version();
     });
-    (*model)->fit(knowledge.records);
+    model->fit(knowledge.records);
   }
-  knowledge.model = *std::move(model);
+  knowledge.model = std::move(model);
   return &knowledge;
 }
 
 absl::Status ScheduleTuner::readDatabase(Task &task) {
-  absl::StatusOr<const FormKnowledge *> knowledge =
-      knowledgeOf(task.space.form);
-  if (!knowledge.ok())
-    return knowledge.status();
-  task.problem.predictions =
-      (*knowledge)->model->predict(task.space, task.work);
+  AITUNE_ASSIGN_OR_RETURN(const FormKnowledge *knowledge,
+                          knowledgeOf(task.space.form));
+  task.problem.predictions = knowledge->model->predict(task.space, task.work);
   if (!database())
     return absl::OkStatus();
-  absl::StatusOr<std::vector<TuningRecord>> records =
-      database()->find(task.key, choices.target());
-  if (!records.ok())
-    return records.status();
-  for (const TuningRecord &record : *records)
+  AITUNE_ASSIGN_OR_RETURN(std::vector<TuningRecord> records,
+                          database()->find(task.key, choices.target()));
+  for (const TuningRecord &record : records)
     for (size_t i = 0; i < task.space.schedules.size(); ++i)
       if (record.config == task.space.schedules[i].config &&
           record.version == choices.version()) {
@@ -250,7 +242,7 @@ absl::Status ScheduleTuner::readDatabase(Task &task) {
         ++task.summary.known;
       }
   if (tuning().transfer)
-    addHints(task, (*knowledge)->records);
+    addHints(task, knowledge->records);
   return absl::OkStatus();
 }
 
@@ -264,18 +256,16 @@ ScheduleTuner::measure(Task &task, absl::Span<const size_t> schedules,
   std::vector<size_t> round(schedules.begin(), schedules.end());
   if (!llvm::is_contained(round, 0u))
     round.push_back(0);
-  absl::StatusOr<std::vector<Measurement>> measured =
-      measurer->measure(round, measureSeconds);
-  if (!measured.ok())
-    return measured.status();
+  AITUNE_ASSIGN_OR_RETURN(std::vector<Measurement> measured,
+                          measurer->measure(round, measureSeconds));
   const double now =
-      (*measured)[llvm::find(round, 0u) - round.begin()].microseconds;
+      measured[llvm::find(round, 0u) - round.begin()].microseconds;
   const double drift = reference > 0 && now > 0 ? reference / now : 1;
-  measured->resize(schedules.size());
+  measured.resize(schedules.size());
   std::vector<TuningRecord> records;
   for (size_t i = 0; i < schedules.size(); ++i) {
     const Schedule &schedule = task.space.schedules[schedules[i]];
-    Measurement &outcome = (*measured)[i];
+    Measurement &outcome = measured[i];
     if (outcome.microseconds > 0)
       for (double *time : {&outcome.microseconds, &outcome.low, &outcome.high})
         *time *= drift;
@@ -292,13 +282,10 @@ ScheduleTuner::measure(Task &task, absl::Span<const size_t> schedules,
                        std::time(nullptr)});
   }
   if (database())
-    if (absl::Status status = database()->record(records); !status.ok())
-      return status;
-  if (absl::Status usable = checkUsable(
-          target, absl::StrCat("a schedule of kernel ",
-                               task.kernel->function.getSymName().str()));
-      !usable.ok())
-    return usable;
+    AITUNE_RETURN_IF_ERROR(database()->record(records));
+  AITUNE_RETURN_IF_ERROR(checkUsable(
+      target, absl::StrCat("a schedule of kernel ",
+                           task.kernel->function.getSymName().str())));
   // The new records say more about this kernel than those of other kernels do.
   FormKnowledge &knowledge = forms[task.space.form];
   knowledge.records.insert(knowledge.records.end(), records.begin(),
@@ -339,9 +326,7 @@ absl::Status ScheduleTuner::measureDefaults() {
       continue;
     if (mustStop())
       return absl::OkStatus();
-    if (absl::Status status = measurer->begin(*task->kernel, task->space);
-        !status.ok())
-      return status;
+    AITUNE_RETURN_IF_ERROR(measurer->begin(*task->kernel, task->space));
     if (auto outcome = measure(*task, first, kDefaultSeconds); !outcome.ok())
       return outcome.status();
   }
@@ -369,20 +354,15 @@ absl::Status ScheduleTuner::searchAll() {
     open -= cost;
     if (mustStop())
       break;
-    absl::StatusOr<std::unique_ptr<SearchStrategy>> strategy =
-        createSearchStrategy(tuning().strategy);
-    if (!strategy.ok())
-      return strategy.status();
-    if (absl::Status status = measurer->begin(*task->kernel, task->space);
-        !status.ok())
-      return status;
+    AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<SearchStrategy> strategy,
+                            createSearchStrategy(tuning().strategy));
+    AITUNE_RETURN_IF_ERROR(measurer->begin(*task->kernel, task->space));
     task->problem.measure = [&](absl::Span<const size_t> schedules,
                                 double measureSeconds) {
       return measure(*task, schedules, measureSeconds);
     };
     task->problem.stop = [&] { return mustStop() || seconds() >= end; };
-    if (absl::Status status = (*strategy)->search(task->problem); !status.ok())
-      return status;
+    AITUNE_RETURN_IF_ERROR(strategy->search(task->problem));
   }
   return absl::OkStatus();
 }
@@ -403,10 +383,7 @@ absl::Status ScheduleTuner::finish() {
     if (choice != 0)
       task->kernel->defaultConfig = task->space.schedules[0].config;
     if (known[choice].microseconds >= 0)
-      if (absl::Status status =
-              choices.keepSchedule(task->key, schedule.config);
-          !status.ok())
-        return status;
+      AITUNE_RETURN_IF_ERROR(choices.keepSchedule(task->key, schedule.config));
   }
   return absl::OkStatus();
 }
@@ -428,13 +405,10 @@ void ScheduleTuner::listKernelCuts() {
 }
 
 absl::Status ScheduleTuner::run() {
-  absl::StatusOr<std::unique_ptr<ScheduleMeasurer>> created =
-      target.measureSchedules(module, constants);
-  if (!created.ok())
-    return created.status();
-  measurer = *std::move(created);
-  if (absl::Status status = collectTasks(); !status.ok())
-    return status;
+  AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<ScheduleMeasurer> created,
+                          target.measureSchedules(module, constants));
+  measurer = std::move(created);
+  AITUNE_RETURN_IF_ERROR(collectTasks());
   dropSmallTasks();
   absl::Status searched = measureDefaults();
   if (searched.ok())

@@ -7,6 +7,7 @@
 #include "compiler/dialect/KernelAttributes.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "runtime/hash/sha256.h"
+#include "runtime/status/status_macros.h"
 
 using namespace mlir;
 
@@ -36,11 +37,7 @@ TuningChoices::open(const std::string &database,
   choices.libraries = absl::StrCat(choices.generator, ", ", machine.libraries);
   if (database.empty())
     return choices;
-  absl::StatusOr<std::unique_ptr<TuningDatabase>> opened =
-      TuningDatabase::open(database);
-  if (!opened.ok())
-    return opened.status();
-  choices.store = *std::move(opened);
+  AITUNE_ASSIGN_OR_RETURN(choices.store, TuningDatabase::open(database));
   return choices;
 }
 
@@ -65,18 +62,14 @@ absl::StatusOr<int> TuningChoices::apply(std::vector<Kernel> &kernels) const {
     if (kernel.launches.empty())
       continue;
     const std::string key = keyOf(kernel.function);
-    absl::StatusOr<std::string> cut = chosen(key + kCutKey);
-    if (!cut.ok())
-      return cut.status();
-    if (int place; absl::SimpleAtoi(*cut, &place))
+    AITUNE_ASSIGN_OR_RETURN(std::string cut, chosen(key + kCutKey));
+    if (int place; absl::SimpleAtoi(cut, &place))
       kernel.cuts = {place};
-    absl::StatusOr<std::string> config = chosen(key);
-    if (!config.ok())
-      return config.status();
-    if (config->empty())
+    AITUNE_ASSIGN_OR_RETURN(std::string config, chosen(key));
+    if (config.empty())
       continue;
     if (auto parsed = dyn_cast_or_null<DictionaryAttr>(
-            parseAttribute(*config, kernel.function->getContext()))) {
+            parseAttribute(config, kernel.function->getContext()))) {
       ait::setScheduleConfig(kernel.function, parsed);
       ++reused;
     }
@@ -92,11 +85,9 @@ absl::Status TuningChoices::keepSchedule(const std::string &key,
 absl::Status TuningChoices::keepCuts(const std::vector<Kernel> &kernels) const {
   for (const Kernel &kernel : kernels)
     if (!kernel.parts.empty())
-      if (absl::Status status = choose(
-              keyOf(kernel.function) + kCutKey,
-              kernel.chosenCut > 0 ? absl::StrCat(kernel.chosenCut) : "whole");
-          !status.ok())
-        return status;
+      AITUNE_RETURN_IF_ERROR(choose(
+          keyOf(kernel.function) + kCutKey,
+          kernel.chosenCut > 0 ? absl::StrCat(kernel.chosenCut) : "whole"));
   return absl::OkStatus();
 }
 
@@ -105,11 +96,9 @@ TuningChoices::keepDefaults(const std::vector<Kernel> &kernels) const {
   for (const Kernel &kernel : kernels) {
     const std::string key = keyOf(kernel.function);
     if (!kernel.defaultConfig.empty())
-      if (absl::Status status = choose(key, kernel.defaultConfig); !status.ok())
-        return status;
+      AITUNE_RETURN_IF_ERROR(choose(key, kernel.defaultConfig));
     if (!kernel.parts.empty())
-      if (absl::Status status = choose(key + kCutKey, "whole"); !status.ok())
-        return status;
+      AITUNE_RETURN_IF_ERROR(choose(key + kCutKey, "whole"));
   }
   return absl::OkStatus();
 }
@@ -118,25 +107,22 @@ absl::StatusOr<std::vector<std::string>>
 TuningChoices::wrongOf(func::FuncOp kernel) const {
   if (!store)
     return std::vector<std::string>();
-  absl::StatusOr<std::string> lines =
-      store->chosen(keyOf(kernel) + kWrongKey, machine, libraries);
-  if (!lines.ok())
-    return lines.status();
-  return absl::StrSplit(*lines, '\n', absl::SkipEmpty());
+  AITUNE_ASSIGN_OR_RETURN(
+      std::string lines,
+      store->chosen(keyOf(kernel) + kWrongKey, machine, libraries));
+  return absl::StrSplit(lines, '\n', absl::SkipEmpty());
 }
 
 absl::Status TuningChoices::keepWrong(func::FuncOp kernel,
                                       const std::string &candidate) const {
   if (!store)
     return absl::OkStatus();
-  absl::StatusOr<std::vector<std::string>> known = wrongOf(kernel);
-  if (!known.ok())
-    return known.status();
-  if (llvm::is_contained(*known, candidate))
+  AITUNE_ASSIGN_OR_RETURN(std::vector<std::string> known, wrongOf(kernel));
+  if (llvm::is_contained(known, candidate))
     return absl::OkStatus();
-  known->push_back(candidate);
+  known.push_back(candidate);
   return store->choose(keyOf(kernel) + kWrongKey, machine, libraries,
-                       absl::StrJoin(*known, "\n"));
+                       absl::StrJoin(known, "\n"));
 }
 
 absl::Status TuningChoices::keepThreads(const std::string &model,
@@ -146,10 +132,9 @@ absl::Status TuningChoices::keepThreads(const std::string &model,
 
 absl::StatusOr<bool>
 TuningChoices::usesOneThread(const std::string &model) const {
-  absl::StatusOr<std::string> found = chosen(Sha256Hex(model) + kThreadsKey);
-  if (!found.ok())
-    return found.status();
-  return *found == "one";
+  AITUNE_ASSIGN_OR_RETURN(std::string found,
+                          chosen(Sha256Hex(model) + kThreadsKey));
+  return found == "one";
 }
 
 } // namespace aitune

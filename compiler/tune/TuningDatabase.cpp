@@ -7,6 +7,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "nlohmann/json.hpp"
+#include "runtime/status/status_macros.h"
 #include "sqlite3.h"
 
 namespace aitune {
@@ -134,25 +135,18 @@ TuningDatabase::open(const std::string &path) {
   if (opened != SQLITE_OK)
     return database->error("open");
   sqlite3_busy_timeout(handle, kBusyMilliseconds);
-  absl::StatusOr<int64_t> id = database->number(kReadApplicationId);
-  if (!id.ok())
-    return id.status();
+  AITUNE_ASSIGN_OR_RETURN(int64_t id, database->number(kReadApplicationId));
   // The identifier comes with the tables, in one transaction.
-  if (*id != kApplicationId)
-    if (absl::Status status = database->create(); !status.ok())
-      return status;
-  if (absl::Status status = database->useWriteAheadLog(); !status.ok())
-    return status;
-  if (absl::Status status = database->execute("PRAGMA synchronous = NORMAL");
-      !status.ok())
-    return status;
+  if (id != kApplicationId)
+    AITUNE_RETURN_IF_ERROR(database->create());
+  AITUNE_RETURN_IF_ERROR(database->useWriteAheadLog());
+  AITUNE_RETURN_IF_ERROR(database->execute("PRAGMA synchronous = NORMAL"));
   return database;
 }
 
 absl::Status TuningDatabase::create() {
   // Waits for another that creates it, too.
-  if (absl::Status status = execute("BEGIN IMMEDIATE"); !status.ok())
-    return status;
+  AITUNE_RETURN_IF_ERROR(execute("BEGIN IMMEDIATE"));
   absl::Status status = createLocked();
   if (status.ok())
     status = execute("COMMIT");
@@ -162,22 +156,17 @@ absl::Status TuningDatabase::create() {
 }
 
 absl::Status TuningDatabase::createLocked() {
-  const absl::StatusOr<int64_t> id = number(kReadApplicationId);
-  if (!id.ok())
-    return id.status();
-  if (*id == kApplicationId)
+  AITUNE_ASSIGN_OR_RETURN(const int64_t id, number(kReadApplicationId));
+  if (id == kApplicationId)
     return absl::OkStatus();
-  const absl::StatusOr<int64_t> tables =
-      number("SELECT count(*) FROM sqlite_master");
-  if (!tables.ok())
-    return tables.status();
-  if (*tables != 0)
+  AITUNE_ASSIGN_OR_RETURN(const int64_t tables,
+                          number("SELECT count(*) FROM sqlite_master"));
+  if (tables != 0)
     return absl::FailedPreconditionError(
         absl::StrCat("'", path,
                      "' is a database of another program; name another file "
                      "for tuning results"));
-  if (absl::Status status = execute(kSchema); !status.ok())
-    return status;
+  AITUNE_RETURN_IF_ERROR(execute(kSchema));
   return execute(
       absl::StrCat("PRAGMA application_id = ", kApplicationId).c_str());
 }
@@ -234,8 +223,7 @@ absl::Status TuningDatabase::execute(const char *sql) {
 
 absl::Status TuningDatabase::record(const std::vector<TuningRecord> &records) {
   std::lock_guard<std::mutex> lock(mutex);
-  if (absl::Status status = execute("BEGIN IMMEDIATE"); !status.ok())
-    return status;
+  AITUNE_RETURN_IF_ERROR(execute("BEGIN IMMEDIATE"));
   {
     Statement insert(
         handle, absl::StrCat("INSERT INTO records (", kColumns,
@@ -365,18 +353,16 @@ TuningDatabase::findForm(const std::string &form, const std::string &target,
 }
 
 absl::StatusOr<int64_t> TuningDatabase::exportTo(const std::string &path) {
-  absl::StatusOr<std::vector<TuningRecord>> records =
-      query("ORDER BY kernel, target, config", {});
-  if (!records.ok())
-    return records.status();
+  AITUNE_ASSIGN_OR_RETURN(std::vector<TuningRecord> records,
+                          query("ORDER BY kernel, target, config", {}));
   std::ofstream file(path);
-  for (const TuningRecord &record : *records)
+  for (const TuningRecord &record : records)
     file << toJson(record).dump() << '\n';
   file.close();
   if (!file)
     return absl::UnavailableError(
         absl::StrCat("cannot write '", path, "': ", std::strerror(errno)));
-  return records->size();
+  return records.size();
 }
 
 absl::StatusOr<int64_t> TuningDatabase::importFrom(const std::string &path) {
@@ -395,8 +381,7 @@ absl::StatusOr<int64_t> TuningDatabase::importFrom(const std::string &path) {
                        " is no tuning record: ", problem.what()));
     }
   }
-  if (absl::Status status = record(records); !status.ok())
-    return status;
+  AITUNE_RETURN_IF_ERROR(record(records));
   return records.size();
 }
 

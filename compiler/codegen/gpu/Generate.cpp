@@ -6,6 +6,7 @@
 #include "compiler/codegen/gpu/contraction/MatmulKernel.h"
 #include "compiler/codegen/gpu/loops/LoopKernel.h"
 #include "compiler/dialect/KernelAttributes.h"
+#include "runtime/status/status_macros.h"
 
 using namespace mlir;
 
@@ -20,12 +21,10 @@ generateCuda(func::FuncOp kernel, ArrayAttr symbols, const GpuTarget &target) {
                                       " is no kernel: it lacks ait.kind");
   switch (*kind) {
   case mlir::ait::KernelKind::Loop: {
-    absl::StatusOr<GeneratedCandidate> loop =
-        generateLoopKernel(kernel, symbols, target);
-    if (!loop.ok())
-      return loop.status();
+    AITUNE_ASSIGN_OR_RETURN(GeneratedCandidate loop,
+                            generateLoopKernel(kernel, symbols, target));
     std::vector<GeneratedCandidate> candidates;
-    candidates.push_back(std::move(*loop));
+    candidates.push_back(std::move(loop));
     return candidates;
   }
   case mlir::ait::KernelKind::Matmul:

@@ -9,6 +9,7 @@
 #include "compiler/codegen/gpu/contraction/WarpgroupInstruction.h"
 #include "compiler/codegen/gpu/text/CudaScalar.h"
 #include "compiler/dialect/KernelAttributes.h"
+#include "runtime/status/status_macros.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -70,12 +71,11 @@ absl::StatusOr<Operand> AttentionWriter::follow(unsigned number, AffineExpr row,
   SmallVector<AffineExpr> exprs(resultDims.begin(), resultDims.end() - 2);
   exprs.push_back(row);
   exprs.push_back(column);
-  absl::StatusOr<OperandView> view = viewOperand(parts, number, exprs, dims);
-  if (!view.ok())
-    return view.status();
-  Operand operand{*view, view->coefficient(row), view->coefficient(column),
-                  view->address.constant};
-  for (const LinearForm::Term &term : view->address.terms) {
+  AITUNE_ASSIGN_OR_RETURN(OperandView view,
+                          viewOperand(parts, number, exprs, dims));
+  Operand operand{view, view.coefficient(row), view.coefficient(column),
+                  view.address.constant};
+  for (const LinearForm::Term &term : view.address.terms) {
     if (term.term == row || term.term == column)
       continue;
     for (AffineExpr dim : {row, column})
@@ -163,11 +163,11 @@ bool AttentionWriter::hasAlignedRows() const {
 absl::StatusOr<std::vector<AttentionShape>> AttentionWriter::select() const {
   if (!hasSchedule(parts.function))
     return chooseAttentionShapes(problem, target);
-  absl::StatusOr<AttentionShape> shape = readAttentionShape(
-      mlir::ait::getScheduleConfig(parts.function), problem, target);
-  if (!shape.ok())
-    return shape.status();
-  return std::vector<AttentionShape>{*shape};
+  AITUNE_ASSIGN_OR_RETURN(
+      AttentionShape shape,
+      readAttentionShape(mlir::ait::getScheduleConfig(parts.function), problem,
+                         target));
+  return std::vector<AttentionShape>{shape};
 }
 
 std::string AttentionWriter::maskedScore() const {
@@ -407,22 +407,15 @@ AttentionWriter::write(StringRef name, const AttentionShape &shape) {
 absl::StatusOr<std::vector<GeneratedCandidate>>
 generateAttention(func::FuncOp kernel, ArrayAttr symbols,
                   const GpuTarget &target) {
-  absl::StatusOr<ContractionParts> parts = takeApart(kernel);
-  if (!parts.ok())
-    return parts.status();
-  AttentionWriter writer(*parts, symbols, target);
-  if (absl::Status status = writer.analyze(); !status.ok())
-    return status;
-  absl::StatusOr<std::vector<AttentionShape>> shapes = writer.select();
-  if (!shapes.ok())
-    return shapes.status();
+  AITUNE_ASSIGN_OR_RETURN(ContractionParts parts, takeApart(kernel));
+  AttentionWriter writer(parts, symbols, target);
+  AITUNE_RETURN_IF_ERROR(writer.analyze());
+  AITUNE_ASSIGN_OR_RETURN(std::vector<AttentionShape> shapes, writer.select());
   std::vector<GeneratedCandidate> candidates;
-  for (const AttentionShape &shape : *shapes) {
-    absl::StatusOr<GeneratedCandidate> candidate =
-        writer.write(kernel.getName(), shape);
-    if (!candidate.ok())
-      return candidate.status();
-    candidates.push_back(std::move(*candidate));
+  for (const AttentionShape &shape : shapes) {
+    AITUNE_ASSIGN_OR_RETURN(GeneratedCandidate candidate,
+                            writer.write(kernel.getName(), shape));
+    candidates.push_back(std::move(candidate));
   }
   return candidates;
 }
@@ -430,12 +423,9 @@ generateAttention(func::FuncOp kernel, ArrayAttr symbols,
 absl::StatusOr<std::vector<Schedule>>
 listAttentionShapes(func::FuncOp kernel, ArrayAttr symbols,
                     const GpuTarget &target) {
-  absl::StatusOr<ContractionParts> parts = takeApart(kernel);
-  if (!parts.ok())
-    return parts.status();
-  AttentionWriter writer(*parts, symbols, target);
-  if (absl::Status status = writer.analyze(); !status.ok())
-    return status;
+  AITUNE_ASSIGN_OR_RETURN(ContractionParts parts, takeApart(kernel));
+  AttentionWriter writer(parts, symbols, target);
+  AITUNE_RETURN_IF_ERROR(writer.analyze());
   return writer.schedules();
 }
 

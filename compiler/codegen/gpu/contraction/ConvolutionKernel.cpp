@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "runtime/status/status_macros.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -74,13 +75,8 @@ bool mayPackFilter(const ContractionParts &parts) {
 
 absl::StatusOr<GeneratedCandidate>
 generateLoops(func::FuncOp kernel, ArrayAttr symbols, const GpuTarget &target) {
-  absl::StatusOr<ContractionParts> parts = takeApart(kernel);
-  if (!parts.ok())
-    return parts.status();
-  absl::StatusOr<Geometry> read = readGeometry(*parts);
-  if (!read.ok())
-    return read.status();
-  const Geometry &g = *read;
+  AITUNE_ASSIGN_OR_RETURN(ContractionParts parts, takeApart(kernel));
+  AITUNE_ASSIGN_OR_RETURN(const Geometry g, readGeometry(parts));
   MLIRContext *context = kernel.getContext();
   auto dim = [&](unsigned i) { return getAffineDimExpr(i, context); };
   auto number = [&](int64_t value) {
@@ -103,28 +99,28 @@ generateLoops(func::FuncOp kernel, ArrayAttr symbols, const GpuTarget &target) {
                     : out.floorDiv(groupOutputs) * g.groupChannels + channel;
   SmallVector<AffineExpr> filter = {out, channel};
   llvm::append_range(filter, taps);
-  bool pack = g.isDepthwise() && g.channelsLast && mayPackFilter(*parts);
+  bool pack = g.isDepthwise() && g.channelsLast && mayPackFilter(parts);
   unsigned filterNumber = 0;
   if (pack) {
-    auto argument = cast<BlockArgument>(parts->operand(1));
+    auto argument = cast<BlockArgument>(parts.operand(1));
     filterNumber = argument.getArgNumber();
     SmallVector<int64_t> packed = g.window;
     packed.push_back(g.outputs);
     argument.setType(
-        RankedTensorType::get(packed, parts->operandTypes[1].getElementType()));
+        RankedTensorType::get(packed, parts.operandTypes[1].getElementType()));
     filter = taps;
     filter.push_back(out);
   }
   if (g.groupChannels == 1 && g.groups > 1)
     input[g.channelAxis] = out.floorDiv(groupOutputs);
 
-  Type element = parts->resultType.getElementType();
+  Type element = parts.resultType.getElementType();
   if (!isa<FloatType>(element))
     return absl::UnimplementedError("a convolution of integers");
   SmallVector<AffineExpr> reduced = llvm::map_to_vector(g.window, number);
   reduced.push_back(number(g.groupChannels));
   func::FuncOp loops =
-      toLoops(*parts, reduced, [&](OpBuilder &b, Location l) -> Value {
+      toLoops(parts, reduced, [&](OpBuilder &b, Location l) -> Value {
         // Padding is 0 and is not read.
         Value inside;
         for (unsigned i = 0; i < g.spatial(); ++i) {
@@ -144,10 +140,10 @@ generateLoops(func::FuncOp kernel, ArrayAttr symbols, const GpuTarget &target) {
           if (beyond.value_or(0) >= 0)
             require(arith::CmpIPredicate::slt, size);
         }
-        Value weight = readOperand(b, l, parts->operand(1), filter, element);
+        Value weight = readOperand(b, l, parts.operand(1), filter, element);
         auto product = [&](OpBuilder &at) -> Value {
           return arith::MulFOp::create(
-              at, l, readOperand(at, l, parts->operand(0), input, element),
+              at, l, readOperand(at, l, parts.operand(0), input, element),
               weight);
         };
         if (!inside)
@@ -246,27 +242,25 @@ absl::StatusOr<TileKernel> analyzeTiles(ContractionParts &parts,
   SmallVector<AffineExpr> input;
   for (AffineExpr size : g.inputSizes)
     input.push_back(axis(size));
-  absl::StatusOr<OperandView> view = viewOperand(parts, 0, input, dims);
-  if (!view.ok())
-    return view.status();
-  for (const LinearForm::Term &term : view->address.terms)
+  AITUNE_ASSIGN_OR_RETURN(OperandView view, viewOperand(parts, 0, input, dims));
+  for (const LinearForm::Term &term : view.address.terms)
     if (!isa<AffineDimExpr>(term.term))
       return absl::UnimplementedError(
           "a convolution's image whose pixels are not evenly spaced");
-  tiles.a = *view;
-  tiles.element = view->elementType;
+  tiles.a = view;
+  tiles.element = view.elementType;
   int64_t chunk = 16 / cudaBytes(tiles.element);
   if (!parts.resultType.getElementType().isF32() ||
       parts.operandTypes[1].getElementType() != tiles.element)
     return absl::UnimplementedError("a convolution of these element types");
   if (g.groupChannels % chunk != 0 ||
-      view->coefficient(input[g.channelAxis]) != one)
+      view.coefficient(input[g.channelAxis]) != one)
     return absl::UnimplementedError(
         "a convolution whose channels are not whole chunks of 16 bytes");
   for (unsigned i = 0; i < g.channelAxis; ++i)
-    if (!view->coefficient(input[i]).isMultipleOf(chunk))
+    if (!view.coefficient(input[i]).isMultipleOf(chunk))
       return absl::UnimplementedError("a convolution of unaligned pixels");
-  if (!view->address.constant.isMultipleOf(chunk))
+  if (!view.address.constant.isMultipleOf(chunk))
     return absl::UnimplementedError("a convolution of unaligned pixels");
 
   int64_t reduced = g.groupChannels * g.taps();
@@ -291,11 +285,11 @@ absl::StatusOr<TileKernel> analyzeTiles(ContractionParts &parts,
   const unsigned last = g.channelAxis - 1;
   bool isPlain = g.taps() == 1 && llvm::all_of(g.stride, equals(1)) &&
                  llvm::all_of(g.padding, equals(0));
-  AffineExpr inner = view->coefficient(input[last]), pixels = one;
+  AffineExpr inner = view.coefficient(input[last]), pixels = one;
   for (unsigned i = last; i-- > 0 && isPlain;) {
     pixels = canonical(pixels * g.inputSizes[i + 1]);
     if (isa<AffineDimExpr>(input[i]))
-      isPlain = view->coefficient(input[i]) == canonical(inner * pixels);
+      isPlain = view.coefficient(input[i]) == canonical(inner * pixels);
   }
   isPlain &= isa<AffineDimExpr>(input[last]);
   if (isPlain) {
@@ -312,18 +306,14 @@ absl::StatusOr<TileKernel> analyzeTiles(ContractionParts &parts,
 absl::StatusOr<std::vector<GeneratedCandidate>>
 generateCandidates(func::FuncOp kernel, ArrayAttr symbols,
                    const GpuTarget &target, SelectTiles select) {
-  absl::StatusOr<ContractionParts> parts = takeApart(kernel);
-  if (!parts.ok())
-    return parts.status();
-  absl::StatusOr<Geometry> geometry = readGeometry(*parts);
-  if (!geometry.ok())
-    return geometry.status();
+  AITUNE_ASSIGN_OR_RETURN(ContractionParts parts, takeApart(kernel));
+  AITUNE_ASSIGN_OR_RETURN(Geometry geometry, readGeometry(parts));
   std::vector<GeneratedCandidate> candidates;
   DimTable dims;
-  absl::StatusOr<TileKernel> tiles = analyzeTiles(*parts, *geometry, dims);
+  absl::StatusOr<TileKernel> tiles = analyzeTiles(parts, geometry, dims);
   std::string reason = tiles.ok() ? "" : std::string(tiles.status().message());
   if (tiles.ok()) {
-    TileWriter writer(*parts, dims, *tiles, symbols, target);
+    TileWriter writer(parts, dims, *tiles, symbols, target);
     absl::Status prepared = writer.prepare();
     if (!prepared.ok()) {
       reason = std::string(prepared.message());
@@ -331,20 +321,16 @@ generateCandidates(func::FuncOp kernel, ArrayAttr symbols,
       TileProblem problem{
           1,
           largestValue(tiles->rowSize, symbols).value_or(4096),
-          geometry->outputs,
+          geometry.outputs,
           cast<AffineConstantExpr>(tiles->reducedSize).getValue(),
           tiles->element,
           /*rowsOfB=*/true,
           /*reducedIsStatic=*/true};
-      absl::StatusOr<std::vector<TileConfig>> configs = select(problem);
-      if (!configs.ok())
-        return configs.status();
-      for (const TileConfig &config : *configs) {
-        absl::StatusOr<GeneratedCandidate> candidate =
-            writer.write(kernel.getName(), config);
-        if (!candidate.ok())
-          return candidate.status();
-        candidates.push_back(std::move(*candidate));
+      AITUNE_ASSIGN_OR_RETURN(std::vector<TileConfig> configs, select(problem));
+      for (const TileConfig &config : configs) {
+        AITUNE_ASSIGN_OR_RETURN(GeneratedCandidate candidate,
+                                writer.write(kernel.getName(), config));
+        candidates.push_back(std::move(candidate));
       }
     }
   }

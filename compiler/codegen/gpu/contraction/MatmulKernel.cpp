@@ -12,6 +12,7 @@
 #include "compiler/dialect/KernelAttributes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "runtime/status/status_macros.h"
 
 using namespace mlir;
 
@@ -68,12 +69,10 @@ MatmulIndices indexMatmul(const ContractionParts &parts, DimTable &dims) {
 /// The matmul as a loop kernel.
 absl::StatusOr<GeneratedCandidate>
 generateDots(func::FuncOp kernel, ArrayAttr symbols, const GpuTarget &target) {
-  absl::StatusOr<ContractionParts> parts = takeApart(kernel);
-  if (!parts.ok())
-    return parts.status();
+  AITUNE_ASSIGN_OR_RETURN(ContractionParts parts, takeApart(kernel));
   MLIRContext *context = kernel.getContext();
-  unsigned rank = parts->resultType.getRank(),
-           rhsRank = parts->operandTypes[1].getRank();
+  unsigned rank = parts.resultType.getRank(),
+           rhsRank = parts.operandTypes[1].getRank();
   auto dim = [&](unsigned i) { return getAffineDimExpr(i, context); };
   SmallVector<AffineExpr> lhs, rhs;
   for (unsigned i = 0; i + 2 < rank; ++i) {
@@ -81,23 +80,23 @@ generateDots(func::FuncOp kernel, ArrayAttr symbols, const GpuTarget &target) {
     if (rhsRank > 2)
       rhs.push_back(dim(i));
   }
-  bool transposeLhs = parts->attributes.contains("transpose_lhs"),
-       transposeRhs = parts->attributes.contains("transpose_rhs");
+  bool transposeLhs = parts.attributes.contains("transpose_lhs"),
+       transposeRhs = parts.attributes.contains("transpose_rhs");
   lhs.push_back(transposeLhs ? dim(rank) : dim(rank - 2));
   lhs.push_back(transposeLhs ? dim(rank - 2) : dim(rank));
   rhs.push_back(transposeRhs ? dim(rank - 1) : dim(rank));
   rhs.push_back(transposeRhs ? dim(rank) : dim(rank - 1));
   SmallVector<AffineExpr> lhsSizes =
-      mlir::ait::getSymbolicSizes(parts->operandTypes[0]);
-  Type element = parts->resultType.getElementType();
+      mlir::ait::getSymbolicSizes(parts.operandTypes[0]);
+  Type element = parts.resultType.getElementType();
   const bool lhsIsUnsigned =
-      parts->operandTypes[0].getElementType().isUnsignedInteger();
+      parts.operandTypes[0].getElementType().isUnsignedInteger();
   func::FuncOp loops =
-      toLoops(*parts, {lhsSizes[transposeLhs ? rank - 2 : rank - 1]},
+      toLoops(parts, {lhsSizes[transposeLhs ? rank - 2 : rank - 1]},
               [&](OpBuilder &b, Location l) -> Value {
-                Value x = readOperand(b, l, parts->operand(0), lhs, element,
+                Value x = readOperand(b, l, parts.operand(0), lhs, element,
                                       lhsIsUnsigned),
-                      y = readOperand(b, l, parts->operand(1), rhs, element);
+                      y = readOperand(b, l, parts.operand(1), rhs, element);
                 if (isa<FloatType>(element))
                   return arith::MulFOp::create(b, l, x, y);
                 return arith::MulIOp::create(b, l, x, y);
@@ -231,15 +230,13 @@ bool placeColumns(TileKernel &tiles) {
 absl::StatusOr<TileKernel> analyzeTiles(ContractionParts &parts, DimTable &dims,
                                         const GpuTarget &target) {
   MatmulIndices indices = indexMatmul(parts, dims);
-  absl::StatusOr<OperandView> lhs = viewOperand(parts, 0, indices.lhs, dims);
-  if (!lhs.ok())
-    return lhs.status();
-  absl::StatusOr<OperandView> rhs = viewOperand(parts, 1, indices.rhs, dims);
-  if (!rhs.ok())
-    return rhs.status();
+  AITUNE_ASSIGN_OR_RETURN(OperandView lhs,
+                          viewOperand(parts, 0, indices.lhs, dims));
+  AITUNE_ASSIGN_OR_RETURN(OperandView rhs,
+                          viewOperand(parts, 1, indices.rhs, dims));
   std::string reason;
   const FailureOr<OperandFormat> format =
-      getOperandFormat(lhs->elementType, rhs->elementType,
+      getOperandFormat(lhs.elementType, rhs.elementType,
                        parts.resultType.getElementType(), reason);
   if (failed(format))
     return absl::UnimplementedError(reason);
@@ -247,18 +244,18 @@ absl::StatusOr<TileKernel> analyzeTiles(ContractionParts &parts, DimTable &dims,
     return absl::UnimplementedError("a matmul of these element types");
   TileKernel tiles;
   if (format->widensCodes())
-    tiles.codes = rhs->elementType;
+    tiles.codes = rhs.elementType;
   SmallVector<AffineExpr> sizes = mlir::ait::getSymbolicSizes(parts.resultType);
   if (!isa<AffineDimExpr>(indices.k))
     return absl::UnimplementedError("a matmul over one element");
-  tiles.a = *lhs;
-  tiles.b = *rhs;
+  tiles.a = lhs;
+  tiles.b = rhs;
   tiles.reducedDim = indices.k;
   tiles.resultDims = indices.result;
   tiles.columnSize = sizes.back();
   tiles.reducedSize = indices.reducedSize;
-  tiles.element = lhs->elementType;
-  const bool isOfCodes = rhs->elementType.getIntOrFloatBitWidth() == 8;
+  tiles.element = lhs.elementType;
+  const bool isOfCodes = rhs.elementType.getIntOrFloatBitWidth() == 8;
   if (!placeRows(tiles, indices, sizes, dims, !isOfCodes)) {
     tiles.rowStride = nullptr;
     const std::optional<Gathering> gathering = findGathering(
@@ -320,11 +317,9 @@ generateCandidates(func::FuncOp kernel, ArrayAttr symbols,
                    const GpuTarget &target, SelectTiles select,
                    bool mayAddDots) {
   std::vector<GeneratedCandidate> candidates;
-  absl::StatusOr<ContractionParts> parts = takeApart(kernel);
-  if (!parts.ok())
-    return parts.status();
+  AITUNE_ASSIGN_OR_RETURN(ContractionParts parts, takeApart(kernel));
   DimTable dims;
-  absl::StatusOr<TileKernel> tiles = analyzeTiles(*parts, dims, target);
+  absl::StatusOr<TileKernel> tiles = analyzeTiles(parts, dims, target);
   std::string reason = tiles.ok() ? "" : std::string(tiles.status().message());
   const bool isOfCodes =
       tiles.ok() && tiles->b.elementType.getIntOrFloatBitWidth() == 8;
@@ -347,20 +342,16 @@ generateCandidates(func::FuncOp kernel, ArrayAttr symbols,
                        tiles->packingOfB.kind() == PackingProto::NONE &&
                        mayPackB(kernel, *tiles, problem.m);
     rows = problem.m * problem.batch;
-    TileWriter writer(*parts, dims, *tiles, symbols, target);
+    TileWriter writer(parts, dims, *tiles, symbols, target);
     absl::Status prepared = writer.prepare();
     if (!prepared.ok())
       reason = std::string(prepared.message());
     else {
-      absl::StatusOr<std::vector<TileConfig>> configs = select(problem);
-      if (!configs.ok())
-        return configs.status();
-      for (const TileConfig &config : *configs) {
-        absl::StatusOr<GeneratedCandidate> candidate =
-            writer.write(kernel.getName(), config);
-        if (!candidate.ok())
-          return candidate.status();
-        candidates.push_back(std::move(*candidate));
+      AITUNE_ASSIGN_OR_RETURN(std::vector<TileConfig> configs, select(problem));
+      for (const TileConfig &config : configs) {
+        AITUNE_ASSIGN_OR_RETURN(GeneratedCandidate candidate,
+                                writer.write(kernel.getName(), config));
+        candidates.push_back(std::move(candidate));
       }
     }
   }

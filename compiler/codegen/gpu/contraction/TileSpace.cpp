@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "compiler/dialect/KernelAttributes.h"
 #include "mlir/IR/Builders.h"
+#include "runtime/status/status_macros.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -185,10 +186,9 @@ selectTiles(func::FuncOp kernel, const TileProblem &problem,
   auto algorithm = config.getAs<StringAttr>("algorithm");
   if (algorithm && algorithm.getValue() == kLoops)
     return std::vector<TileConfig>();
-  absl::StatusOr<TileConfig> tile = readTileConfig(config, problem, target);
-  if (!tile.ok())
-    return tile.status();
-  return std::vector<TileConfig>{*tile};
+  AITUNE_ASSIGN_OR_RETURN(TileConfig tile,
+                          readTileConfig(config, problem, target));
+  return std::vector<TileConfig>{tile};
 }
 
 absl::StatusOr<std::vector<Schedule>> listTileSchedules(

@@ -7,6 +7,7 @@
 #include "compiler/codegen/gpu/text/KernelText.h"
 #include "compiler/codegen/linalg/DescribeChecks.h"
 #include "compiler/dialect/Ait.h"
+#include "runtime/status/status_macros.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -378,9 +379,7 @@ absl::StatusOr<GeneratedCandidate> generateLoopKernel(func::FuncOp function,
     GpuSchedule schedule =
         scheduleForGpu(nest, dims, symbols, target.multiprocessors);
     NestWriter writer(nest, schedule, dims, function);
-    absl::StatusOr<std::string> body = writer.run();
-    if (!body.ok())
-      return body.status();
+    AITUNE_ASSIGN_OR_RETURN(std::string body, writer.run());
     ImplementationStep step;
     std::string name = function.getName().str();
     if (nests.size() > 1)
@@ -411,7 +410,7 @@ absl::StatusOr<GeneratedCandidate> generateLoopKernel(func::FuncOp function,
         schedule.groupsInBlock, schedule.groupThreads, schedule.lanes);
     candidate.text +=
         "// " + name + ": " + what + "\n" +
-        kernelHead(name, schedule.threads(), parameters, symbols) + *body +
+        kernelHead(name, schedule.threads(), parameters, symbols) + body +
         "}\n";
     candidate.description += (number ? "; " : "") + what;
     candidate.steps.push_back(std::move(step));

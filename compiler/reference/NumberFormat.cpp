@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "compiler/dialect/ElementTypes.h"
+#include "runtime/tensor/data_type_facts.h"
 
 using namespace mlir;
 
@@ -13,6 +14,10 @@ namespace aitune {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// Of f32, in which narrower types compute: the digits and the least positive
+/// normal number.
+constexpr int kFloatDigits = std::numeric_limits<float>::digits;
+constexpr double kFloatNormal = std::numeric_limits<float>::min();
 
 template <typename T> double load(const void *data, int64_t i) {
   return static_cast<double>(static_cast<const T *>(data)[i]);
@@ -45,57 +50,24 @@ std::optional<NumberFormat> NumberFormat::of(Type elementType) {
   const std::optional<DataType> dtype = ait::toDataType(elementType);
   if (!dtype)
     return std::nullopt;
+  const DataTypeFacts &facts = *FindFacts(*dtype);
   NumberFormat format;
   format.dtype = *dtype;
-  auto makeFloat = [&](int digits, int computeDigits, double greatest,
-                       double tiny, double normal) {
-    format.digits = digits;
-    format.storeUnit = std::ldexp(1.0, -digits);
-    format.computeUnit = std::ldexp(1.0, -computeDigits);
-    format.greatest = greatest;
-    format.tiny = tiny;
-    format.normal = normal;
-  };
-  auto makeInteger = [&](int bits, bool isUnsigned) {
-    format.isFloat = false;
-    format.bits = bits;
-    format.isUnsigned = isUnsigned;
-  };
-  switch (*dtype) {
-  case DataType::kFloat64:
-    makeFloat(53, 53, std::numeric_limits<double>::max(), 0x1p-1022, 0x1p-1022);
-    break;
-  case DataType::kFloat32:
-    makeFloat(24, 24, std::numeric_limits<float>::max(), 0x1p-126, 0x1p-126);
-    break;
-  case DataType::kFloat16:
-    makeFloat(11, 24, 65504, 0x1p-24, 0x1p-14);
-    break;
-  case DataType::kBFloat16:
-    makeFloat(8, 24, 0x1.fep127, 0x1p-126, 0x1p-126);
-    break;
-  case DataType::kFloat8E4M3Fn:
-    makeFloat(4, 24, 448, 0x1p-9, 0x1p-6);
-    break;
-  case DataType::kInt64:
-    makeInteger(64, false);
-    break;
-  case DataType::kInt32:
-    makeInteger(32, false);
-    break;
-  case DataType::kInt16:
-    makeInteger(16, false);
-    break;
-  case DataType::kInt8:
-    makeInteger(8, false);
-    break;
-  case DataType::kUInt8:
-    makeInteger(8, true);
-    break;
-  case DataType::kBool:
-    makeInteger(1, true);
-    break;
+  format.isFloat = facts.IsFloat();
+  if (!format.isFloat) {
+    format.bits = facts.bits;
+    format.isUnsigned = facts.kind == DataTypeFacts::Kind::kUnsigned;
+    return format;
   }
+  format.digits = facts.digits;
+  format.storeUnit = std::ldexp(1.0, -facts.digits);
+  format.computeUnit = std::ldexp(1.0, -std::max(facts.digits, kFloatDigits));
+  format.greatest = facts.greatest;
+  format.normal = facts.normal;
+  // In f32, the subnormal numbers of types of a smaller range are normal ones.
+  format.tiny = facts.normal > kFloatNormal
+                    ? std::ldexp(facts.normal, 1 - facts.digits)
+                    : facts.normal;
   return format;
 }
 

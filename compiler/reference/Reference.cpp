@@ -12,6 +12,7 @@
 #include "compiler/dialect/SizeExpressions.h"
 #include "compiler/reference/Builder.h"
 #include "runtime/status/status_macros.h"
+#include "runtime/tensor/data_type_facts.h"
 #include "llvm/ADT/DenseMap.h"
 
 using namespace mlir;
@@ -308,8 +309,8 @@ std::string compareWithReference(absl::Span<const ReferenceResult> expected,
   for (size_t i = 0; i < expected.size() && i < actual.size(); ++i) {
     const TensorView &view = actual[i];
     NumberFormat format;
-    format.isFloat =
-        IsFloatingPoint(view.dtype) || view.dtype == DataType::kFloat8E4M3Fn;
+    const DataTypeFacts *facts = FindFacts(view.dtype);
+    format.isFloat = facts && facts->IsFloat();
     const bool isWhole = memory.empty() || memory[i] == ResultMemory::Whole;
     int64_t wrong = 0;
     std::string first;

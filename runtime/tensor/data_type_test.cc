@@ -1,6 +1,7 @@
 #include "runtime/tensor/data_type.h"
 
 #include "gtest/gtest.h"
+#include "runtime/tensor/data_type_facts.h"
 
 namespace aitune {
 namespace {
@@ -26,6 +27,21 @@ TEST(DataType, ParsesPytorchAliases) {
   EXPECT_EQ(ParseDataType("int"), DataType::kInt32);
   EXPECT_EQ(ParseDataType("complex64"), std::nullopt);
   EXPECT_EQ(ParseDataType(""), std::nullopt);
+}
+
+TEST(DataType, FactsOfFloats) {
+  EXPECT_EQ(FindFacts(static_cast<DataType>(0)), nullptr);
+  EXPECT_EQ(FindFacts(static_cast<DataType>(12)), nullptr);
+  for (const DataTypeFacts& facts : kDataTypes) {
+    EXPECT_EQ(FindFacts(facts.dtype), &facts);
+    EXPECT_EQ(facts.bits, facts.dtype == DataType::kBool ? 1 : 8 * facts.bytes);
+    if (!facts.IsFloat()) continue;
+    EXPECT_GT(facts.greatest, 1) << facts.name;
+    EXPECT_LT(facts.normal, 1) << facts.name;
+  }
+  // (2 - 2^-10) * 2^15, and 1.75 * 2^8: all ones of the mantissa are NaN.
+  EXPECT_EQ(FindFacts(DataType::kFloat16)->greatest, 65504);
+  EXPECT_EQ(FindFacts(DataType::kFloat8E4M3Fn)->greatest, 448);
 }
 
 TEST(DataType, SizesAndClasses) {

@@ -39,6 +39,17 @@ FRONTEND = [
     ["frontend"],  # the program's name, //frontend:aitune
 ]
 
+# The rooms of the runtime, likewise.
+RUNTIME = [
+    ["runtime/control", "runtime/hash", "runtime/logging", "runtime/status",
+     "runtime/target", "runtime/tensor"],
+    ["runtime/bundle", "runtime/cache", "runtime/device", "runtime/plan"],
+    ["runtime/cpu"],
+    ["runtime/executable"],
+    ["runtime/backend", "runtime/cuda"],
+    ["runtime/guards", "runtime/strategy"],
+]
+
 # (from, to, why): no path leads from a target whose label matches the first to
 # one that matches the second.
 FORBIDDEN_PATHS = [
@@ -84,7 +95,7 @@ def _package(label):
 def _room(label):
     """The room of a target and its floor; (None, None) in another house."""
     package = _package(label)
-    for house in (COMPILER, FRONTEND):
+    for house in (COMPILER, FRONTEND, RUNTIME):
         for floor, rooms in enumerate(house):
             if package in rooms:
                 return package, floor
@@ -119,7 +130,8 @@ def violations(edges):
         package = _package(source)
         room, upper = _room(source)
         house = package.split("/")[0] if package else None
-        if house == "compiler" and room is None or room == "frontend" != package:
+        if (house in ("compiler", "runtime") and room is None
+                or room == "frontend" != package):
             found.append("%s: the room is not in layers.py" % package)
             continue
         for target in sorted(edges[source]):

@@ -46,6 +46,9 @@ def main(path):
     expect_refused(edges, "//frontend/compiled_model:compiled_model",
                    "//frontend/backends/compiled:compiled")
     expect_refused(edges, "//frontend/attic:attic", "//frontend/values:values")
+    expect_refused(edges, "//runtime/plan:plan", "//runtime/cpu:kernel_loader")
+    expect_refused(edges, "//runtime/executable:executable", "//runtime/cuda:cuda")
+    expect_refused(edges, "//runtime/attic:attic", "//runtime/tensor:tensor")
     for room in ["driver", "candidates", "tune", "measure"]:
         expect_refused(edges, "//quant/transforms:transforms",
                        "//compiler/%s:%s" % (room, room))

@@ -35,11 +35,11 @@ class RegionRecorder;
 /// The phase after which `compile` stops; the module then holds its IR.
 enum class CompilePhase {
   Import,      ///< the module as it was given
-  Transformed, ///< after the passes on the graph
-  Fused,       ///< after the graph was cut into kernels
-  Linalg,      ///< with loop kernels as linalg operations
-  LLVM,        ///< with kernels in the LLVM dialect
-  Executable   ///< with plan and object code
+  Transformed, ///< the graph after its passes
+  Fused,       ///< the graph as kernels and launches of them
+  Linalg,      ///< kernels as linalg operations, contractions as they are
+  LLVM,        ///< kernels in the LLVM dialect
+  Executable   ///< the plan and object code
 };
 
 /// How schedules of generated kernels are searched.
@@ -92,8 +92,8 @@ struct GenerationOptions {
 /// which each kernel's results in the model are compared with the reference
 /// (compiler/reference). What is wrong is replaced.
 struct AuditOptions {
-  /// Of the module's @main, in the host's memory, which must live as long.
-  /// Empty: there is no audit.
+  /// The inputs of the module's @main, in the host's memory, which must live as
+  /// long. Empty: there is no audit.
   std::vector<TensorView> inputs;
   /// Makes what LibTorch runs of the module, as its plan numbers it. Null: a
   /// model with such regions is not looked through.
@@ -107,8 +107,8 @@ struct WrongCandidate {
   std::string kernel, candidate;
   std::string reason;
   std::string replacement; ///< a candidate, or "LibTorch"
-  /// Of the kernel's text, by which other builds know it: its name may differ
-  /// there.
+  /// The digest of the kernel's text, by which other builds know it: its name
+  /// may differ there.
   std::string digest;
 };
 
@@ -144,7 +144,8 @@ struct LibTorchOptions {
   std::function<absl::StatusOr<std::vector<std::unique_ptr<FallbackRegion>>>(
       mlir::ModuleOp)>
       makeRegions;
-  /// By which regions become parts of CUDA graphs; null on the CPU.
+  /// The recorder by which regions become parts of CUDA graphs; null on the
+  /// CPU.
   std::shared_ptr<cuda::RegionRecorder> recorder;
   /// The seconds that the race may take of any build; of a long one it may take
   /// a share.
@@ -167,14 +168,14 @@ struct LayerKnowledge {
   /// why it does. Their layers stay as they are: all uses of a layer are
   /// quantised alike or not at all.
   std::map<int64_t, std::string> elsewhere;
-  /// By the path of a module, its TorchScript class; empty where the model does
-  /// not tell.
+  /// The TorchScript class of each module, by its path; empty where the model
+  /// does not tell.
   std::map<std::string, std::string> classes;
-  /// By the name of a module's parameter `weight`, the paths of all modules
-  /// that hold the same tensor, in the order of the model.
+  /// The paths of all modules that hold the same tensor, in the order of the
+  /// model, by the name of one's parameter `weight`.
   std::map<std::string, std::vector<std::string>> holders;
-  /// By their names ("fc.weight.codes", "fc.weight.scales"), the codes and
-  /// scales that weights of a model that was saved quantised were made of.
+  /// The codes and scales that weights of a model that was saved quantised were
+  /// made of, by their names ("fc.weight.codes", "fc.weight.scales").
   std::map<std::string, ConstantTensor> codes;
 };
 
@@ -246,9 +247,9 @@ struct LibTorchWin {
   std::string kernels;           ///< their names, with a + between them
   std::vector<int64_t> traceOps; ///< positions in the trace, of all times
   int times = 0;                 ///< times that the model has them
-  /// Of one time: the kernels' and LibTorch's microseconds.
+  /// The kernels' and LibTorch's microseconds for one time.
   double microseconds = 0, libtorchMicroseconds = 0;
-  /// Of all kernels' time in a run, what these took.
+  /// The part of all kernels' time in a run that these took.
   double share = 0;
 };
 
@@ -259,7 +260,7 @@ struct ReferenceReport {
   /// Elements of results that were computed, and of those the ones that only
   /// one value is right for.
   int64_t sampled = 0, known = 0;
-  double seconds = 0; ///< to compute them
+  double seconds = 0; ///< the time that computing them took
 };
 
 /// A kernel whose schedules were searched.

@@ -29,7 +29,7 @@ struct Contest {
   Kernel *kernel;
   std::unique_ptr<CandidateRace> race;
   std::vector<Measurement> results;
-  /// By candidate: why it could not be loaded.
+  /// Why each candidate could not be loaded.
   std::vector<absl::Status> loaded;
 };
 

@@ -24,8 +24,8 @@ struct ChosenKernels {
   llvm::StringMap<KernelImplementation> best;
   /// The best of the candidates that no search found (isSearched).
   llvm::StringMap<KernelImplementation> unsearched;
-  /// Of one launch of `best`, by the kernel's name; none where nothing was
-  /// measured.
+  /// The microseconds of one launch of `best`, by the kernel's name; none where
+  /// nothing was measured.
   llvm::StringMap<double> microseconds;
   /// Kernels whose candidates were run against each other.
   int64_t measured = 0;

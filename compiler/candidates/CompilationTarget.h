@@ -100,7 +100,7 @@ struct ModelToTime {
 
 /// How models are timed against each other.
 struct ModelTiming {
-  double seconds = 0; ///< to spend on running them
+  double seconds = 0; ///< the time to spend on running them
   /// Whether constants come from memory at each run, as those of a larger model
   /// that no cache holds. For parts of models: there are at least fifteen
   /// rounds, and LibTorch may run nothing of them.
@@ -167,11 +167,11 @@ struct ModelCalls {
   /// What LibTorch runs of it, as the plan numbers them.
   std::vector<std::unique_ptr<FallbackRegion>> regions;
   absl::Span<const TensorView> inputs;
-  /// By call: its results.
+  /// The results of each call.
   absl::Span<const std::vector<TensorView>> outputs;
   /// Where calls end after some of the steps (Executable::RunPart): how many.
   std::optional<int> steps;
-  /// By call, with `steps`: what is copied then.
+  /// What is copied in each call, with `steps`.
   std::vector<std::vector<ValueCopy>> copies;
 };
 

@@ -25,9 +25,9 @@ public:
     /// for different sizes, and kernels of an earlier compilation
     /// (KnownKernels.h), whose store was another.
     std::string symbol;
-    /// With that name; empty once it is compiled.
+    /// The text with that name; empty once it is compiled.
     std::string text;
-    /// To be set by who adds the entry; kUnknown before.
+    /// The machine code, to be set by who adds the entry; kUnknown before.
     absl::StatusOr<std::string> cubin = absl::UnknownError("not compiled");
   };
 
@@ -37,7 +37,8 @@ public:
                                 const std::string &symbol);
 
 private:
-  std::map<std::string, Entry> entries; ///< by the digest of the nameless text
+  /// The texts' code, by the digest of the nameless text.
+  std::map<std::string, Entry> entries;
 };
 
 /// `name`, which is `symbol` or starts with it, for the kernel called `renamed`

@@ -26,7 +26,8 @@ struct CudaCompilerOptions {
   bool emulateEagerCasts = false;
   bool tf32Matmul = false, tf32Convolution = true;
   std::string dumpDirectory;
-  /// As CompileOptions'. Only compileCudaKernels uses the worker.
+  /// The limits that CompileOptions has. Only compileCudaKernels uses the
+  /// worker.
   GenerationOptions generation = {};
   /// Threads that compile.
   int threads = 1;

@@ -122,7 +122,7 @@ private:
   std::vector<RaceEntry> entries;
   const absl::Span<const ConstantTensor> constants;
   ConvolutionPlanner &planner;
-  /// By entry: the result of planning it; none before.
+  /// The result of planning each entry; none before.
   std::vector<std::optional<absl::Status>> planned;
   std::unique_ptr<KernelJudge> judge; ///< null: whole models
   std::set<int> weights;              ///< inputs that are one launch's own

@@ -126,7 +126,7 @@ private:
   const cuda::Device *gpu = nullptr;
   std::unique_ptr<ConvolutionPlanner> planner;
   GpuTarget target;
-  mutable CubinStore cubins; ///< of all that was compiled
+  mutable CubinStore cubins; ///< the code of all that was compiled
 };
 
 absl::Status CudaTarget::open() {
@@ -208,7 +208,8 @@ CudaScheduleMeasurer::measure(absl::Span<const size_t> schedules,
       order.push_back(schedule);
   generate(order);
   std::vector<KernelImplementation> candidates;
-  std::vector<size_t> positions; ///< in `order`, by candidate
+  /// Each candidate's schedule, as its place in `order`.
+  std::vector<size_t> positions;
   std::vector<Measurement> outcomes(order.size());
   for (auto [position, schedule] : llvm::enumerate(order))
     for (const absl::StatusOr<KernelImplementation> &generated :

@@ -22,7 +22,7 @@ struct CandidateRequest {
   /// the whole kernel.
   SmallVector<size_t, 2> jobs;
   const LibraryRules *library = nullptr; ///< null: code alone
-  LibraryMatch match = {};               ///< with `library`
+  LibraryMatch match = {}; ///< the call of `library`, if that is set
   /// Position among the kernel's parts; -1: it is not cut.
   int part = -1;
   /// The name of an algorithm that is not the default; empty: the default.
@@ -65,7 +65,7 @@ private:
   CompilationTarget &target;
   CompileResult &result;
   std::vector<CodeJob> jobs;
-  std::vector<GeneratedCode> outcomes; ///< by job
+  std::vector<GeneratedCode> outcomes; ///< what each job gave
   std::vector<CandidateRequest> requests;
   /// Libraries that have candidates, each once.
   SmallVector<const LibraryRules *> libraries;

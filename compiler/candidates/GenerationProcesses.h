@@ -67,12 +67,12 @@ private:
   void giveBack(int socket, bool works);
 
   std::vector<std::string> command;
-  size_t count = 0; ///< of the sockets that were asked for
+  size_t count = 0; ///< the number of sockets that were asked for
   pid_t owner = 0;  ///< the process that started them; a fork must not use them
   pid_t pid = 0;    ///< 0: none was started
   absl::Status started;
   std::once_flag greeted;
-  absl::Status greeting; ///< of the first call, for all
+  absl::Status greeting; ///< the result of the first call, for all
   std::mutex mutex;
   std::condition_variable returned;
   std::vector<int> free; ///< sockets without a call

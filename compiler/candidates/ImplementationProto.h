@@ -8,11 +8,13 @@
 
 namespace aitune {
 
-/// Of what a code generator sets: not what candidates are searched by.
+/// The message has what a code generator sets, not what candidates are searched
+/// by.
 WorkerImplementation toProto(const KernelImplementation &implementation);
 KernelImplementation fromProto(const WorkerImplementation &message);
 
-/// But for whether tf32 is allowed, which depends on the kernel.
+/// The message has all but whether tf32 is allowed, which depends on the
+/// kernel.
 WorkerGpu toProto(const GpuTarget &target);
 GpuTarget fromProto(const WorkerGpu &message);
 

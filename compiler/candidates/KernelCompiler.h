@@ -22,7 +22,7 @@ struct KernelCompilerOptions {
   bool emulateEagerCasts = false;
   std::string target;
   std::string dumpDirectory;
-  /// As CompileOptions'. Only compileKernels uses the worker.
+  /// The limits that CompileOptions has. Only compileKernels uses the worker.
   GenerationOptions generation = {};
 };
 

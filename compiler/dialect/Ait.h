@@ -145,9 +145,9 @@ inline bool isWindow(Operation *op) {
 
 /// How the kernel of a contraction reads one of its operands.
 enum class OperandRead {
-  Dense,       ///< from memory, without gaps, in the order of its axes
-  Strided,     ///< from memory, in place through the strides of a view
-  StridedRows, ///< as Strided; elements of its last axis are best neighbours
+  Dense,       ///< reads memory without gaps, in the order of its axes
+  Strided,     ///< reads memory in place, through the strides of a view
+  StridedRows, ///< is Strided; elements of its last axis are best neighbours
   Elementwise, ///< an element at a time, from memory or computed there; the
                ///< contraction broadcasts it
 };

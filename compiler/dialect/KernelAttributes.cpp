@@ -44,7 +44,7 @@ bool isGrid(Attribute attribute) {
 
 struct AttributeRule {
   StringLiteral name;
-  StringLiteral expected; ///< for the error
+  StringLiteral expected; ///< the right values, as the error says them
   bool (*holds)(Attribute);
 };
 

@@ -100,8 +100,8 @@ private:
   ModelSchedules schedules;
   ChosenKernels chosen;
   std::optional<Repair> repair; ///< once there are candidates
-  /// Of linear layers to quantise. An earlier compilation's knows their times,
-  /// so that this one quantises the same.
+  /// The timer of linear layers to quantise. An earlier compilation's knows
+  /// their times, so that this one quantises the same.
   std::shared_ptr<LayerTimer> layerTimer;
   /// What an earlier compilation knows, and its kernels that are ours, too.
   std::optional<KnownKernels> known;

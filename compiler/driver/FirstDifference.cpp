@@ -104,7 +104,7 @@ private:
   std::vector<std::unique_ptr<HostTensor>> given;
   std::map<int32_t, std::unique_ptr<HostTensor>> right;
   int64_t keptBytes = 0;
-  /// By value: the steps that write it and that read it last.
+  /// The steps that write each value and that read it last.
   std::map<int32_t, int> firstStep, lastStep;
 };
 

@@ -32,7 +32,8 @@ private:
     std::string name;
     KernelImplementation implementation;
   };
-  llvm::StringMap<Entry> entries; ///< by the kernel's digest
+  /// What is known of each kernel, by its digest.
+  llvm::StringMap<Entry> entries;
 };
 
 } // namespace aitune

@@ -42,8 +42,8 @@ private:
 
   CompileOptions options;
   const absl::Span<const ConstantTensor> constants;
-  const llvm::SmallVector<int64_t> sizes; ///< of the symbols
-  /// By the types of the layers and the way to quantise them.
+  const llvm::SmallVector<int64_t> sizes; ///< the values of the symbols
+  /// Times by the types of the layers and the way to quantise them.
   std::map<std::string, std::optional<quant::LayerTimes>> known;
 };
 

@@ -21,7 +21,8 @@ struct CompiledKernels {
   mlir::ModuleOp module;
   const ChosenKernels &chosen;
   const CompilationTarget &target;
-  absl::Span<const ConstantTensor> constants; ///< with the new ones
+  /// All constants, the new ones too.
+  absl::Span<const ConstantTensor> constants;
 };
 
 /// The result of a second compilation, and its constants with the new ones,

@@ -46,7 +46,7 @@ constexpr size_t kMostLaunches = 64;
 /// Groups of one form.
 struct Form {
   std::vector<OperatorGroup> groups;
-  double microseconds = 0; ///< of one group
+  double microseconds = 0; ///< the time of one group
   double total() const { return microseconds * groups.size(); }
 };
 

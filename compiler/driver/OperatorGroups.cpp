@@ -51,7 +51,8 @@ std::vector<Part> partsOf(func::FuncOp kernel,
 
 struct Launch {
   ait::LaunchOp op;
-  std::map<int64_t, Part> parts; ///< by position in the trace
+  /// What it does of each operator, by its position in the trace.
+  std::map<int64_t, Part> parts;
 };
 
 std::vector<Launch> collectLaunches(ModuleOp module) {
@@ -106,7 +107,8 @@ std::vector<OperatorGroup> groupByOperators(ModuleOp module) {
         together.unionSets(first->second, i);
     }
   }
-  std::map<size_t, OperatorGroup> groups; // by the first of their launches
+  // Groups by the first of their launches.
+  std::map<size_t, OperatorGroup> groups;
   std::map<size_t, size_t> leaders;
   for (size_t i = 0; i < launches.size(); ++i) {
     const size_t leader =

@@ -15,10 +15,11 @@ namespace aitune {
 
 /// Launches that together compute some operators, and no others compute them.
 struct OperatorGroup {
-  llvm::SmallVector<mlir::ait::LaunchOp> launches; ///< in the order of @main
+  /// The group's launches in the order of @main.
+  llvm::SmallVector<mlir::ait::LaunchOp> launches;
   /// The operators' positions in the trace, ascending.
   std::vector<int64_t> traceOps;
-  /// Of those, the ones that do more than a pointwise computation.
+  /// Those of them that do more than a pointwise computation.
   std::vector<int64_t> core;
   /// Equal for groups of the same kernels that do as many operators.
   std::string form;

@@ -17,7 +17,7 @@ namespace aitune {
 /// What is asked for, of a device that can do it.
 struct AskedQuantization {
   quant::QuantizationOptions options;
-  /// Of the GPU; not set for a CPU.
+  /// The GPU's compute capability; not set for a CPU.
   std::optional<quant::ComputeCapability> gpu;
 };
 

@@ -63,7 +63,7 @@ private:
   CompileResult &result;
   /// All candidates of each kernel, where some may be replaced.
   std::vector<std::vector<KernelImplementation>> alternatives;
-  /// By kernel: how often the model first differed after it.
+  /// How often the model first differed after each kernel.
   std::map<std::string, int> timesBlamed;
 };
 

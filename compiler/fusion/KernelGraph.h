@@ -44,7 +44,8 @@ public:
   using GroupId = unsigned;
   struct Group {
     mlir::ait::KernelKind kind; ///< Loop, or the kind of its contraction
-    llvm::SmallVector<mlir::Operation *> operations; ///< in block order
+    /// The kernel's operations in block order.
+    llvm::SmallVector<mlir::Operation *> operations;
   };
 
   /// Every fusable operation of `block` that is not recomputed starts as a

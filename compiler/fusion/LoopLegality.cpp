@@ -255,7 +255,7 @@ private:
   std::string &reason;
   llvm::SmallPtrSet<Operation *, 16> members;
   llvm::SmallPtrSet<Operation *, 8> reads;
-  /// Of these, the ones that windows read, which read an element several times.
+  /// Those of these that windows read, which read an element several times.
   llvm::SmallPtrSet<Operation *, 8> readByWindows;
   LoopDomain domain;
 };

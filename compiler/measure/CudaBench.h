@@ -77,14 +77,15 @@ private:
   const ExecutablePlan &plan;
   const std::set<int> &weights;
   KernelJudge *const judge; ///< null: nobody judges
-  int copyCount = 1;        ///< of the weights
+  int copyCount = 1;        ///< how often the weights are there
   bool lost = false;        ///< the GPU refuses all calls
   /// What the inputs hold; none once all candidates are judged.
   std::optional<RaceInputs> host;
   std::vector<cuda::DeviceBuffer> memory;
-  std::vector<std::vector<TensorView>> inputs; // by input, one or copyCount
+  // The copies of each input, one or copyCount.
+  std::vector<std::vector<TensorView>> inputs;
   std::vector<TensorView> outputs;
-  std::vector<std::string> reference; // of the first that was right
+  std::vector<std::string> reference; // samples of the first that was right
   cuda::Stream stream;
   cuda::Event start, end;
 };

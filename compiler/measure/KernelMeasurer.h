@@ -45,8 +45,8 @@ private:
   std::unique_ptr<MeasurementProcess> process;
   WorkerKernel kernel;
   const KernelSpace *space = nullptr;
-  std::map<size_t, int> prepared;       ///< by schedule: number in the process
-  std::map<size_t, std::string> failed; ///< by schedule: why it cannot be used
+  std::map<size_t, int> prepared; ///< each schedule's number in the process
+  std::map<size_t, std::string> failed; ///< why a schedule cannot be used
   int nextNumber = 0;                   ///< number of the next schedule
 };
 

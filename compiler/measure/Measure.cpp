@@ -154,8 +154,9 @@ private:
   }
 
   Tensors inputs;
-  std::vector<Tensors> outputs; ///< of the normal inputs, by candidate
-  bool hasRun = false;          ///< whether candidates ran to be judged
+  /// Each candidate's results of the normal inputs.
+  std::vector<Tensors> outputs;
+  bool hasRun = false; ///< whether candidates ran to be judged
 };
 
 /// The time of one run in microseconds; an error becomes the note. Where it is

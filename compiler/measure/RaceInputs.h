@@ -43,9 +43,9 @@ private:
   const ExecutablePlan &plan;
   const std::set<int> &weights;
   const bool takesNonFinite;
-  std::vector<std::string> data; ///< by input
+  std::vector<std::string> data; ///< each input's bytes
   std::vector<TensorView> inputs;
-  std::vector<bool> written; ///< by input, in the last call of make
+  std::vector<bool> written; ///< whether the last call of make wrote an input
 };
 
 /// Has `judge` compute all right results of candidates whose plan is `plan`.

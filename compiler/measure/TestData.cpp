@@ -210,7 +210,7 @@ void fillRandom(TensorView &view, std::mt19937 &generator) {
     case DataType::kFloat64:
     case DataType::kFloat16:
     case DataType::kBFloat16:
-      break; // above
+      break; // filled above
     }
   }
 }

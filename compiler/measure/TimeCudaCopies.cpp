@@ -63,7 +63,7 @@ absl::Status fill(const cuda::Device &device, const TensorView &view,
 struct Recorded {
   cuda::Graph graph;
   int runs = 0;
-  std::vector<double> times; ///< of one run, in microseconds
+  std::vector<double> times; ///< microseconds of one run
 };
 
 class Timer {

@@ -18,7 +18,8 @@ namespace aitune {
 namespace {
 // Groups that keep most of a large GPU busy, which has 132 multiprocessors.
 constexpr int64_t kEnoughGroups = 128;
-// Of the kernels for attention of a GPU (codegen/gpu/contraction).
+// The greatest depth of the kernels for attention of a GPU
+// (codegen/gpu/contraction).
 constexpr int64_t kMostDepth = 256;
 } // namespace
 

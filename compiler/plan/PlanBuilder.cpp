@@ -44,7 +44,7 @@ private:
   std::vector<bool> isConstant;
   llvm::StringMap<int> launches;
   int regions = 0;
-  int groups = 0; ///< of alternatives
+  int groups = 0; ///< the number of groups of alternatives
 };
 
 bool usesSymbols(func::FuncOp kernel) {

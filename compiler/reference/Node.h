@@ -20,7 +20,7 @@ using Sizes = llvm::SmallVector<int64_t, 6>;
 
 /// The elements that a computation may still compute (ReferenceOptions::most).
 struct Effort {
-  int64_t left = 0; ///< in sixteenths of an element
+  int64_t left = 0; ///< sixteenths of an element
   bool isSpent() const { return left < 0; }
 };
 
@@ -74,7 +74,8 @@ private:
   // From calloc, so that pages that are never written take no memory.
   std::unique_ptr<Element[], Free> elements;
   std::unique_ptr<bool[], Free> known;
-  std::unordered_map<int64_t, Element> fewElements; ///< of a large tensor
+  /// The elements that a large tensor has so far.
+  std::unordered_map<int64_t, Element> fewElements;
 };
 
 /// The distance between the value `y` of a function and its value `moved` at
@@ -117,8 +118,8 @@ public:
 
   double total = 0;     ///< the sum of the terms
   double magnitude = 0; ///< the sum of the terms' absolute values
-  /// Of products, the sum of the operands' products of
-  /// NumberFormat::alignedSize
+  /// The sum of the operands' products of NumberFormat::alignedSize, where the
+  /// terms are products.
   double aligned = 0;
   double passedOn = 0;       ///< the sum of the terms' errors
   uint64_t integerTotal = 0; ///< the sum of integer products, modulo 2^64

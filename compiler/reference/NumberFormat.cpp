@@ -14,8 +14,8 @@ namespace aitune {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-/// Of f32, in which narrower types compute: the digits and the least positive
-/// normal number.
+/// The digits and the least positive normal number of f32, in which narrower
+/// types compute.
 constexpr int kFloatDigits = std::numeric_limits<float>::digits;
 constexpr double kFloatNormal = std::numeric_limits<float>::min();
 

@@ -81,9 +81,11 @@ public:
   }
 
   const int64_t stride;
-  const int64_t step;     ///< from one filter element of a phase to its next
-  const int64_t distance; ///< from one input element of a result to its next
-  const int64_t filter;   ///< the filter's size
+  /// The distance from one filter element of a phase to its next.
+  const int64_t step;
+  /// The distance from one input element of a result to its next.
+  const int64_t distance;
+  const int64_t filter;          ///< the filter's size
   SmallVector<Phases, 2> phases; ///< all, in order
   int64_t first; ///< the first m of which the result has an element
   int64_t last;  ///< the last one, less the last element of the input

@@ -127,7 +127,7 @@ private:
   }
 
   const Roofline roofline;
-  std::vector<bool> isOfKernel; ///< by feature
+  std::vector<bool> isOfKernel; ///< whether a feature is the kernel's own
   Eigen::VectorXd weights;      ///< empty until there are records enough
   Eigen::RowVectorXd means, scales;
   double intercept = 0;

@@ -58,7 +58,7 @@ absl::Status QuantizeAs(const FloatMatrix& input, Granularity granularity,
   if (!status.ok()) return status;
   RowReader reader(input);
   if (per_tensor) {
-    float greatest[2] = {};  // of the rows before, of this one
+    float greatest[2] = {};  // the rows before, this row
     for (int64_t row = 0; row < input.rows; ++row) {
       greatest[1] = GreatestMagnitude(reader.Row(row), input.columns);
       greatest[0] = GreatestMagnitude(greatest, 2);

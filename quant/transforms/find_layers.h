@@ -16,7 +16,7 @@ namespace aitune::quant {
 struct Layer {
   mlir::ait::MatmulOp matmul;
   mlir::ait::ConstantOp weight;
-  std::string path;                  // of its module, or what it is known by
+  std::string path;  // its module's path, or what it is known by
   std::vector<std::string> holders;  // the paths of all with its weight
   std::string no_linear;  // why it is no torch.nn.Linear; empty if it is
 };

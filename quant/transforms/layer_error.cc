@@ -81,7 +81,7 @@ Activations Quantize(const Way& way, const FloatMatrix& inputs) {
                 absl::MakeSpan(reinterpret_cast<uint8_t*>(codes.data()),
                                codes.size()),
                 absl::MakeSpan(quantized.factors));
-  if (!status.ok()) return Read(inputs);  // of sizes that fit: there is none
+  if (!status.ok()) return Read(inputs);  // sizes fit: there is none
   quantized.factors.resize(inputs.rows, quantized.factors.front());
   for (const int8_t code : codes)
     quantized.numbers.push_back(Decode(way.scheme, code));

@@ -156,7 +156,8 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
   std::vector<Component> ComponentsOf(
       const llvm::MapVector<Value, std::vector<size_t>>& groups) const {
     llvm::EquivalenceClasses<size_t> same;  // first layers of groups
-    std::map<uint64_t, size_t> first_of;    // by the number of the weight
+    // The first group of each weight, by its number.
+    std::map<uint64_t, size_t> first_of;
     for (const auto& [input, group] : groups) {
       same.insert(group.front());
       for (const size_t number : group) {
@@ -178,9 +179,10 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
   // A way to quantise the layers of a component.
   struct Choice {
     Way way;
-    std::vector<size_t> taken;           // numbers of layers
-    std::map<size_t, LayerTimes> times;  // of a layer's group, if measured
-    double microseconds = 0;             // of all groups that were
+    std::vector<size_t> taken;  // numbers of layers
+    // Times of a layer's group, if measured.
+    std::map<size_t, LayerTimes> times;
+    double microseconds = 0;  // the time of all groups that were
     double quantized_microseconds = 0;
   };
 
@@ -275,7 +277,8 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
 
   // A layer whose weight another one has that is left alone is so, too.
   void RefuseOtherUses(const Component& component) {
-    std::map<uint64_t, std::string> refused;  // by the number of the weight
+    // Reasons, by the number of the weight.
+    std::map<uint64_t, std::string> refused;
     const auto for_each = [&](auto&& visit) {
       for (const std::vector<size_t>& group : component) {
         for (const size_t number : group) {
@@ -347,8 +350,9 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
 
   // A layer's weight, quantised in one way.
   struct Judged {
-    QuantizedWeight weight;           // or why there are no codes
-    std::optional<LayerError> error;  // of its results, if inputs are known
+    QuantizedWeight weight;  // or why there are no codes
+    // The error of its results, if inputs are known.
+    std::optional<LayerError> error;
   };
 
   Judged& WeightOf(Layer layer, const Way& way) {
@@ -390,7 +394,8 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
   const QuantizationContext context_;
   std::vector<Layer> layers_;
   std::vector<QuantizedLayer> told_layers_;  // one a layer
-  // By the number of the weight's constant, whether it is [N, K], and the way.
+  // Judgements by the number of the weight's constant, whether it is [N, K],
+  // and the way.
   std::map<std::tuple<uint64_t, bool, Way>, Judged> weights_;
   LayerWriter writer_;
 };

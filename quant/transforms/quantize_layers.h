@@ -41,8 +41,8 @@ using LayerInputs = std::function<const ConstantTensor*(int64_t weight)>;
 struct QuantizationContext {
   // The GPU that the model is for; not set for a CPU.
   std::optional<ComputeCapability> gpu;
-  // Of the weights, which stay in it: what nothing else refers to is no part of
-  // a plan. The codes are added to it.
+  // The pool of the weights, which stay in it: what nothing else refers to is
+  // no part of a plan. The codes are added to it.
   ConstantPool pool;
   LayerTimer timer;
   LayerInputs inputs;
@@ -52,13 +52,13 @@ struct QuantizationContext {
   // The weights, by their numbers, that LibTorch multiplies with too, and why
   // it does: not all uses of their layers would be quantised.
   std::map<int64_t, std::string> elsewhere;
-  // By the path of a module, its TorchScript class; none: not known.
+  // The TorchScript class of each module, by its path; none: not known.
   std::map<std::string, std::string> classes;
-  // By the name of a module's parameter `weight`, the paths of all modules that
-  // hold the same tensor.
+  // The paths of all modules that hold the same tensor, by the name of one's
+  // parameter `weight`.
   std::map<std::string, std::vector<std::string>> holders;
-  // By their names, the codes and scales that weights were made of
-  // (QuantizeWeight).
+  // The codes and scales that weights were made of (QuantizeWeight), by their
+  // names.
   std::map<std::string, ConstantTensor> codes;
   // Told each layer that the pass looked at, on the thread that runs it: the
   // quantised ones, and those that were left alone with the reason.

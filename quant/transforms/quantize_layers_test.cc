@@ -110,9 +110,10 @@ class QuantizeLayersTest : public ::testing::Test {
   }
 
   std::vector<ConstantTensor> pool_, added_;
-  std::optional<ComputeCapability> gpu_;      // none: a CPU
-  LayerTimer timer_;                          // none
-  std::map<int64_t, ConstantTensor> inputs_;  // by weight
+  std::optional<ComputeCapability> gpu_;  // none: a CPU
+  LayerTimer timer_;                      // none
+  // The inputs of each weight's layers.
+  std::map<int64_t, ConstantTensor> inputs_;
   LayersWithSchemes dropped_;
   std::vector<QuantizedLayer> layers_;
 };

@@ -20,7 +20,8 @@ struct QuantizedWeight {
   // int32 [N], 128 times the sum of each row's codes, modulo 2^32; of
   // kInt8Dynamic alone.
   std::optional<ConstantTensor> sums;
-  double sqnr_db = 0;  // of the weight to the codes' error; infinite: exact
+  double sqnr_db =
+      0;  // ratio of the weight to the codes' error; infinite: exact
   // The constants' numbers in the pool, for who adds them to it.
   int64_t codes_number = -1, scales_number = -1, sums_number = -1;
 };

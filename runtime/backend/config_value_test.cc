@@ -41,7 +41,7 @@ TEST(ToPythonJsonTest, BytesThatAreNotUtf8StayDifferent) {
   EXPECT_EQ(ToPythonJson("\xed\xa0\x80"),
             R"("\udced\udca0\udc80")");  // surrogate
   EXPECT_EQ(ToPythonJson("\xf4\x90\x80\x80"),
-            R"("\udcf4\udc90\udc80\udc80")");  // beyond Unicode
+            R"("\udcf4\udc90\udc80\udc80")");  // no character of Unicode
 }
 
 TEST(ToPythonJsonTest, Floats) {

@@ -22,7 +22,7 @@ struct GraphAxis {
   int64_t size = 0;     // elements of kFixed; of kBatch see there
   int64_t min = 0;      // smallest size of kDynamic, in elements
   int64_t max = 0;      // largest size seen of kDynamic; calls may have larger
-  int64_t divisor = 1;  // of kBatch
+  int64_t divisor = 1;  // the number that a kBatch's size is divided by
 
   friend bool operator==(const GraphAxis& a, const GraphAxis& b) {
     return a.kind == b.kind && a.size == b.size && a.min == b.min &&

@@ -20,8 +20,9 @@ struct SizeRange {
 };
 
 struct TensorSignature {
-  // As Python would name it: the parameter and where in it the tensor is, such
-  // as "masks['left'][0]"; of outputs "output" in place of the parameter.
+  // The name that Python would give it: the parameter and where in it the
+  // tensor is, such as "masks['left'][0]"; of outputs "output" in place of the
+  // parameter.
   std::string name;
   // Not set: something that only LibTorch knows, which has no axes here.
   std::optional<DataType> dtype;

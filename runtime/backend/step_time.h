@@ -17,7 +17,7 @@ struct StepTime {
   std::string name;            // unique and readable, such as "matmul_gelu_3"
   std::string kind;            // "matmul", "loop", "fallback"
   std::string implementation;  // "generated", the library's name or "LibTorch"
-  std::string location;        // in the source of the model; may be empty
+  std::string location;        // place in the source of the model; may be empty
   double microseconds = 0;     // the median of its runs
   double flops = 0;  // floating-point operations of a run; 0: not known
   StepRunner runner = StepRunner::kKernel;

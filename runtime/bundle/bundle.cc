@@ -164,7 +164,7 @@ std::string Head(const std::string& index) {
 
 struct Index {
   BundleIndexProto proto;
-  size_t bytes = 0;  // of the head
+  size_t bytes = 0;  // bytes of the head
   std::string digest;
 };
 

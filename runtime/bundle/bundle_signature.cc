@@ -28,8 +28,8 @@ constexpr char kHeader[] = "aitune bundle signature 1";
 
 // Keys and signatures have about a hundred bytes; something longer is none.
 constexpr size_t kMostBytes = 16384;
-constexpr size_t kDigestDigits = 64;    // of SHA-256, in hexadecimal
-constexpr size_t kSignatureBytes = 64;  // of Ed25519 (RFC 8032, section 5.1.6)
+constexpr size_t kDigestDigits = 64;    // a SHA-256 in hexadecimal
+constexpr size_t kSignatureBytes = 64;  // Ed25519 (RFC 8032, section 5.1.6)
 
 struct KeyDeleter {
   void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }

@@ -21,7 +21,7 @@ constexpr int kSignals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 constexpr std::string_view kSignalNames[] = {"SIGSEGV", "SIGBUS", "SIGFPE",
                                              "SIGILL"};
 
-std::mutex list_mutex;  // of what changes the list
+std::mutex list_mutex;  // held by what changes the list
 std::atomic<const CrashNames*> first{nullptr};
 // Handlers that read the list, for which what leaves it waits.
 std::atomic<int> readers{0};

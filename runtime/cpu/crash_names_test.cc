@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 
 struct Outcome {
-  int status = 0;  // of waitpid
+  int status = 0;  // what waitpid gives
   std::string text;
 };
 

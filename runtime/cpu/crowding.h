@@ -48,7 +48,7 @@ class Crowding {
   static constexpr Duration kLongest = std::chrono::seconds(8);
 
   Time until_;          // the cores are crowded until then
-  Duration length_{0};  // of the last time that they were
+  Duration length_{0};  // how long they were, the last time
 };
 
 }  // namespace aitune

@@ -38,7 +38,7 @@ struct ElfRelocation {
 struct ElfObject {
   std::vector<ElfSection> sections;
   std::vector<ElfSymbol> symbols;
-  std::vector<ElfRelocation> relocations;  // of loaded sections
+  std::vector<ElfRelocation> relocations;  // relocations of loaded sections
 
   // kInvalidArgument for anything but a well-formed x86-64 object: what this
   // returns has every index, name and range inside the file. kUnimplemented

@@ -79,7 +79,7 @@ class LoadedKernels : public KernelLibrary {
   }
 
   Mapping mapping;
-  std::vector<std::unique_ptr<KernelSymbols>> symbols;  // of the objects
+  std::vector<std::unique_ptr<KernelSymbols>> symbols;  // the objects' symbols
   std::unique_ptr<CrashNames> crash_names;              // null: not wanted
   absl::flat_hash_map<std::string, KernelFunction> entries;
 };
@@ -377,7 +377,8 @@ class Linker {
   std::map<std::string_view, Global> globals_;
   std::map<std::string_view, size_t> import_numbers_;
   std::vector<std::pair<std::string_view, Import>> imports_;
-  std::vector<std::vector<size_t>> offsets_;  // by object and section
+  // Each section's place, by object and section.
+  std::vector<std::vector<size_t>> offsets_;
   size_t code_end_ = 0, constants_end_ = 0;
   std::shared_ptr<LoadedKernels> library_ = std::make_shared<LoadedKernels>();
 };

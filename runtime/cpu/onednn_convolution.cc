@@ -14,7 +14,7 @@ using onednn::Dims;
 struct Shape {
   Dims source, destination;
   Dims filter;          // [G,] O, I, spatial...
-  Dims filter_strides;  // of the filter in the plan
+  Dims filter_strides;  // strides of the filter in the plan
   Dims stride, dilation, padding_low, padding_high;
 };
 

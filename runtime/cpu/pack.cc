@@ -18,7 +18,7 @@ namespace {
 // block_n columns, `interleave` rows at a time.
 struct Panels {
   int64_t element_bytes = 0;
-  int64_t blocks = 0, block_n = 1;  // of columns
+  int64_t blocks = 0, block_n = 1;  // blocks of block_n columns each
   int64_t columns = 0, rows = 0;
   int64_t interleave = 1;
   int64_t batch = 1;    // outer axis around the blocks

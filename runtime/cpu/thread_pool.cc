@@ -138,7 +138,7 @@ using Team = WorkSharing<StandardAtomics>;
 
 // What the calling thread is in.
 struct Current {
-  Team* team = nullptr;     // of the region that it began, if any
+  Team* team = nullptr;     // the team of the region that it began, if any
   int threads = 1;          // the most for a task of that region
   bool waited_for = false;  // whether that region waits for its threads
   bool helps = false;       // whether the thread is a helper
@@ -251,7 +251,8 @@ void ShareIfLong(Current& current, int64_t grid, int threads,
       std::max<int64_t>(grid / (threads * Team::kPartsAThread), 1);
   const int64_t rest = grid - part;
   auto alone = [&](int64_t begin, int64_t end) {
-    const int most = std::exchange(current.threads, 1);  // for nested calls
+    const int most =
+        std::exchange(current.threads, 1);  // nested calls have one
     f(begin, end);
     current.threads = most;
   };

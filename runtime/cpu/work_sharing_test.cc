@@ -23,7 +23,7 @@ namespace {
 struct Configuration {
   StoreBuffers buffers;
   int threads;
-  std::vector<int> grids;  // of one task after another, in units
+  std::vector<int> grids;  // units of one task after another
   // Whether the first thread goes on without the others in the end.
   bool dismiss = false;
 };

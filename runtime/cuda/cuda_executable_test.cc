@@ -166,7 +166,7 @@ TEST_F(CudaExecutableTest, AKernelLetsTheNextStartEarlyIfThatOneWaits) {
 
 // What a caller sees of calls on its own stream with its own memory.
 struct Asked {
-  std::vector<CUstream> streams;  // of launches of kernels and graphs
+  std::vector<CUstream> streams;  // streams of launches of kernels and graphs
   int waits = 0, allocations = 0, copies = 0;
 } asked;
 

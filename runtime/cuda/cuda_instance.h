@@ -48,19 +48,21 @@ class CudaInstance {
     std::vector<void*> buffers;
     // For each kernel in turn, the addresses of its parameters.
     std::vector<void*> parameters;
-    std::vector<OpaqueValue> opaques;  // by value
+    std::vector<OpaqueValue> opaques;  // each value that is no tensor
     Event done;                        // recorded after the last call
     CUstream stream = nullptr;         // the stream of the last call
     bool ran = false;                  // whether there was a call
     struct Recorded {
-      std::vector<void*> addresses;  // of the inputs, then of the outputs
+      // Addresses of the inputs, then of the outputs.
+      std::vector<void*> addresses;
       Graph graph;
     };
     std::vector<Recorded> graphs;  // graphs on callers' own addresses
     // The graph on the staging buffers, for callers whose addresses do not
     // repeat; empty until it is needed.
     Graph staged;
-    std::vector<DeviceBuffer> staging;  // for the inputs, then for the outputs
+    // Buffers of the inputs, then of the outputs.
+    std::vector<DeviceBuffer> staging;
   };
   absl::StatusOr<std::unique_ptr<Context>> NewContext() const;
 
@@ -182,8 +184,9 @@ class CudaInstance {
   const std::vector<LoadedStep>& steps_;
   std::vector<int64_t> symbols_;
   InstanceLayout layout_;
-  std::vector<Launch> launches_;       // by step
-  std::vector<SharedCall> libraries_;  // by step; null for other steps
+  std::vector<Launch> launches_;  // each step's launch
+  // Each step's library call; null for other steps.
+  std::vector<SharedCall> libraries_;
   BufferSlots slots_;
   KernelChecks checks_;
   std::vector<int64_t> input_bytes_, output_bytes_;

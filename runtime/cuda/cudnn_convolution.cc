@@ -59,7 +59,8 @@ class Convolution : public LibraryCall {
   const Device& device_;
   // What the plan is of; empty if it was read.
   ConvolutionGraph graph_;
-  std::vector<int64_t> ids_;  // of the plan's tensors, ConvolutionGraph's
+  // Numbers of the plan's tensors, ConvolutionGraph's.
+  std::vector<int64_t> ids_;
   CudnnDescriptor plan_;
   int64_t scratch_bytes_ = 0;
 };

@@ -67,7 +67,7 @@ class InstanceCache {
   const bool has_checks_;  // some step has
 
   std::mutex mutex_;              // held for a search only
-  absl::Status evicted_failure_;  // of an instance that is gone
+  absl::Status evicted_failure_;  // the failure of an instance that is gone
   std::vector<Entry> entries_;
   uint64_t uses_ = 0;
   std::mutex creation_mutex_;  // held while an instance is made

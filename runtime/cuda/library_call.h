@@ -37,7 +37,7 @@ class LibraryCall {
 // The type and layout of an operand.
 struct Operand {
   DataType dtype = DataType::kFloat32;
-  std::vector<int64_t> sizes;  // in elements
+  std::vector<int64_t> sizes;  // elements of each axis
   // Whether a filter [O, I, spatial...] is stored as [O, spatial..., I].
   bool channels_last = false;
 };

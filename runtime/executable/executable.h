@@ -31,7 +31,7 @@ struct StepProfile {
 // A value of the plan, and memory of the host for a copy of it.
 struct ValueCopy {
   int32_t value = 0;
-  TensorView to;  // with the value's dtype and sizes
+  TensorView to;  // memory of the value's dtype and sizes
 };
 
 // Thread-safe; concurrent calls run concurrently.

@@ -34,14 +34,15 @@ struct Instance::Context {
   struct Region {
     std::vector<RegionValue> inputs, outputs;
   };
-  // Of each step, its inputs' and outputs' addresses, one step after another.
+  // The addresses of each step's inputs and outputs, one step after another.
   std::vector<void*> buffers;
-  std::vector<std::unique_ptr<LibraryCall::Binding>> bindings;  // by step
-  std::vector<Region> regions;                                  // by step
-  std::vector<OpaqueValue> opaques;                             // by value
-  std::vector<KernelCheck> checks;  // clear between calls
-  AlignedBuffer arena;              // during a call
-  char* patched_for = nullptr;      // the arena that `buffers` point into
+  // Each step's binding; null for other steps.
+  std::vector<std::unique_ptr<LibraryCall::Binding>> bindings;
+  std::vector<Region> regions;       // each step's operands
+  std::vector<OpaqueValue> opaques;  // each value that is no tensor
+  std::vector<KernelCheck> checks;   // clear between calls
+  AlignedBuffer arena;               // the intermediate values of a call
+  char* patched_for = nullptr;       // the arena that `buffers` point into
   // The caller's, during a call.
   absl::Span<const RegionValue> outputs;
 };

@@ -69,16 +69,16 @@ class Instance {
 
   const LoadedPlan& plan_;
   const bool initialization_;
-  const int threads_;  // of library calls and regions
+  const int threads_;  // threads of library calls and regions
   const std::vector<LoadedStep>& steps_;
   std::vector<int64_t> symbols_;
   InstanceLayout layout_;
-  // By step: the library call; null for other steps.
+  // The library call of each step; null for other steps.
   std::vector<std::unique_ptr<LibraryCall>> library_;
-  // By step: the work units of a generated kernel; 0 for other steps.
+  // The work units of each step's generated kernel; 0 for other steps.
   std::vector<int64_t> grids_;
-  // By step: the end of the sequence of kernels that begins here and runs in
-  // one parallel region; 0 for steps that begin no such sequence.
+  // The end of the sequence of kernels that begins at each step and runs in one
+  // parallel region; 0 for steps that begin no such sequence.
   std::vector<int> region_ends_;
   BufferSlots slots_;
   KernelChecks checks_;

@@ -215,7 +215,8 @@ void InstanceLayout::Place(absl::Span<const int64_t> scratch_bytes) {
     buffer[to] = buffer[from];
   }
   std::vector<BufferRequest> requests;
-  std::vector<int32_t> request_of(roots_.size(), -1);  // by buffer
+  std::vector<int32_t> request_of(roots_.size(),
+                                  -1);  // each buffer's request; -1: none
   for (size_t root = 0; root < roots_.size(); ++root) {
     if (placements_[root].kind != Placement::Kind::kArena) continue;
     int32_t& request = request_of[buffer[root]];

@@ -96,18 +96,21 @@ class InstanceLayout {
   void FindInPlace(const LoadedPlan& plan,
                    const std::vector<LoadedStep>& steps);
 
-  std::vector<bool> runs_;                   // by step
-  std::vector<int32_t> roots_;               // by value: see StorageRoots
-  std::vector<std::vector<int64_t>> sizes_;  // by value, in elements
-  std::vector<int64_t> bytes_;               // by value; -1: not used
-  std::vector<Placement> placements_;        // by root
-  std::vector<int32_t> first_, last_;  // by root: its steps; -1: never used
-  std::vector<int> in_place_;          // by step
-  // By step: the roots of the overwritten operand and of the output.
+  std::vector<bool> runs_;      // whether a call runs the step
+  std::vector<int32_t> roots_;  // each value's root: see StorageRoots
+  std::vector<std::vector<int64_t>> sizes_;  // each value's sizes in elements
+  std::vector<int64_t> bytes_;               // each value's bytes; -1: not used
+  std::vector<Placement> placements_;        // each root's place
+  std::vector<int32_t> first_, last_;  // each root's steps; -1: never used
+  std::vector<int> in_place_;  // the place of each step's input that its output
+                               // overwrites; -1: none
+  // The roots of each step's overwritten operand and of its output.
   std::vector<std::pair<int32_t, int32_t>> in_place_roots_;
-  std::vector<int64_t> scratch_offsets_;  // by step
+  // Each step's scratch memory in the arena.
+  std::vector<int64_t> scratch_offsets_;
   std::vector<OutputCopy> copies_;
-  std::vector<std::vector<int32_t>> last_uses_;  // by step
+  // Opaque values that each step is the last to read.
+  std::vector<std::vector<int32_t>> last_uses_;
   int64_t arena_bytes_ = 0;
 };
 

@@ -48,7 +48,7 @@ absl::StatusOr<AlignedBuffer> ArenaPool::Acquire(int64_t bytes) {
 }
 
 void ArenaPool::FreeKept() {
-  std::vector<AlignedBuffer> freed;  // without the lock
+  std::vector<AlignedBuffer> freed;  // freed when the lock is given back
   std::lock_guard<std::mutex> lock(mutex_);
   for (const AlignedBuffer& arena : free_) total_bytes_ -= arena.bytes();
   arenas_ -= free_.size();
@@ -103,7 +103,7 @@ absl::StatusOr<std::unique_ptr<LoadedPlan>> LoadedPlan::Load(
 
 void LoadedPlan::FindGivenOutputs() {
   given_outputs_.assign(values_.size(), -1);
-  std::vector<int> uses(values_.size(), 0);  // by root
+  std::vector<int> uses(values_.size(), 0);  // how often each root is used
   for (const LoadedStep& step : steps_)
     for (int32_t value : step.inputs) ++uses[values_[value].root];
   for (int32_t value : output_values_) ++uses[values_[value].root];

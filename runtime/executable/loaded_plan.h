@@ -62,7 +62,7 @@ class ArenaPool {
  private:
   std::mutex mutex_;
   std::vector<AlignedBuffer> free_;
-  size_t arenas_ = 0;  // in use and free
+  size_t arenas_ = 0;  // arenas in use and free
   std::atomic<int64_t> total_bytes_{0};
 };
 
@@ -146,9 +146,10 @@ class LoadedPlan {
   std::vector<LoadedValue> values_;
   std::vector<LoadedStep> initialization_, steps_;
   std::vector<int32_t> output_values_;
-  std::vector<int32_t> given_outputs_;  // by value
-  std::vector<bool> is_lent_;           // by value
-  std::vector<bool> is_written_;        // by input
+  std::vector<int32_t> given_outputs_;  // the output that a value is, if a
+                                        // region gives it; -1: none
+  std::vector<bool> is_lent_;     // whether a region lends a value's memory
+  std::vector<bool> is_written_;  // whether a step writes an input's memory
   std::vector<PlanTensorType> input_types_, output_types_;
   std::vector<AlignedBuffer> owned_;  // packed constants, persistent values
   // Constants and persistent values on a GPU, and their bytes; by value.

@@ -34,7 +34,7 @@ MemoryPlan PlanMemory(absl::Span<const BufferRequest> requests) {
     const int64_t bytes = RoundUp(requests[buffer].bytes);
     if (bytes == 0) continue;
     int64_t best = -1, best_gap = std::numeric_limits<int64_t>::max();
-    int64_t end = 0;  // of the buffers alive at the same time, so far
+    int64_t end = 0;  // end of the buffers alive at the same time, so far
     for (size_t other : placed) {
       if (!Overlap(requests[buffer], requests[other])) continue;
       const int64_t gap = plan.offsets[other] - end;
@@ -56,7 +56,8 @@ MemoryPlan PlanMemory(absl::Span<const BufferRequest> requests) {
 }
 
 int64_t PeakBytes(absl::Span<const BufferRequest> requests) {
-  std::map<int32_t, int64_t> change;  // of the bytes alive, by step
+  // What each step changes of the bytes alive.
+  std::map<int32_t, int64_t> change;
   for (const BufferRequest& request : requests) {
     change[request.first_step] += RoundUp(request.bytes);
     change[request.last_step + 1] -= RoundUp(request.bytes);

@@ -23,7 +23,7 @@ constexpr int64_t kBufferAlignment = 256;
 
 // A buffer and the steps that need it.
 struct BufferRequest {
-  int64_t bytes = 0;  // at least 0
+  int64_t bytes = 0;  // the bytes asked for, at least 0
   // The step that writes it and the last one that reads it, both included.
   int32_t first_step = 0;
   int32_t last_step = 0;

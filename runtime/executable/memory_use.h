@@ -16,7 +16,7 @@ struct MemoryUse {
   int64_t weights = 0;
   int64_t arenas = 0;   // intermediate values; kept from call to call
   int64_t results = 0;  // kept for the next call's results; not those in use
-  int64_t graphs = 0;   // of captured CUDA graphs: their inputs and outputs
+  int64_t graphs = 0;   // the inputs and outputs of captured CUDA graphs
 
   int64_t total() const { return model + weights + arenas + results + graphs; }
   MemoryUse& operator+=(const MemoryUse& other) {

@@ -46,7 +46,7 @@ class ResultPool::Blocks {
   int64_t free_bytes_ = 0;
   // The most bytes that a call needed, in this window and in the one before it.
   int64_t need_ = 0, need_before_ = 0;
-  int calls_ = 0;  // in this window
+  int calls_ = 0;  // calls in this window
 };
 
 // The memory of one result.
@@ -113,7 +113,7 @@ std::vector<AlignedBuffer> ResultPool::Blocks::TakeExcess() {
 }
 
 void ResultPool::Blocks::FreeKept() {
-  std::vector<AlignedBuffer> freed;  // without the lock
+  std::vector<AlignedBuffer> freed;  // freed when the lock is given back
   const std::lock_guard<std::mutex> lock(mutex_);
   freed.swap(free_);
   free_bytes_ = 0;

@@ -21,7 +21,7 @@ enum class FuzzedForm : char {
 // How far an input came.
 struct FuzzOutcome {
   bool read = false;  // its form was accepted
-  bool ran = false;   // of a plan: a call succeeded
+  bool ran = false;   // a call of the plan succeeded
 };
 
 // Errors are part of the outcome; anything else that goes wrong is seen by the

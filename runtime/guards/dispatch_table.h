@@ -74,7 +74,8 @@ class DispatchTableBase {
   struct Version {
     std::shared_ptr<void> executable;
     std::vector<InputDescription> inputs;
-    std::vector<SizeConstraint> constraints = {};  // on the inputs' symbols
+    std::vector<SizeConstraint> constraints =
+        {};  // what must hold of the inputs' symbols
   };
   using Compile =
       absl::FunctionRef<absl::StatusOr<Version>(const CompileRequest& request)>;
@@ -136,7 +137,8 @@ class DispatchTable {
   struct Version {
     std::shared_ptr<T> executable;
     std::vector<InputDescription> inputs;
-    std::vector<SizeConstraint> constraints = {};  // on the inputs' symbols
+    std::vector<SizeConstraint> constraints =
+        {};  // what must hold of the inputs' symbols
   };
   // Compiles a version. It belongs to one call of Find, so it may also look at
   // the values of that call's inputs.

@@ -38,7 +38,7 @@ enum class GuardKind : uint8_t {
 // What a filter is told about a guard.
 struct GuardInfo {
   GuardKind kind;
-  InputSource source;     // of the input
+  InputSource source;     // the input's source
   bool on_tensor;         // whether the input is a tensor
   int input;              // position of the input in the call
   std::string_view name;  // name of the input; may be empty

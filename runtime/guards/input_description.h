@@ -41,11 +41,11 @@ struct CallInput {
   DataType dtype = DataType::kFloat32;
   MemoryLayout layout = MemoryLayout::kContiguous;
   std::string_view device = "cpu";  // or "cuda:0"
-  absl::Span<const int64_t> sizes;  // in elements
+  absl::Span<const int64_t> sizes;  // elements of each axis
   // The value of any other input:
-  int64_t integer = 0;    // of kInt; of kBool: 0 or 1
-  double number = 0;      // of kFloat
-  std::string_view text;  // of kString
+  int64_t integer = 0;    // a kInt's value; a kBool's, 0 or 1
+  double number = 0;      // a kFloat's value
+  std::string_view text;  // a kString's value
 
   static CallInput Tensor(const TensorView& view);
   static CallInput Int(int64_t value);
@@ -90,7 +90,7 @@ struct InputDescription {
   DataType dtype = DataType::kFloat32;
   MemoryLayout layout = MemoryLayout::kContiguous;
   std::string device = "cpu";
-  std::vector<AxisRange> axes;  // of a tensor
+  std::vector<AxisRange> axes;  // a tensor's axes
   // The value of an input that is no tensor, as in CallInput.
   int64_t integer = 0;
   double number = 0;

@@ -42,7 +42,7 @@ struct State {
   }
 
   std::array<std::atomic<bool>, kChannels> enabled{};
-  std::mutex mutex;  // of the sink and its calls
+  std::mutex mutex;  // held for the sink and its calls
   LogSink sink;
 };
 

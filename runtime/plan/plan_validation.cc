@@ -259,7 +259,7 @@ class PlanValidator {
   std::vector<std::optional<PlanTensorType>> outputs_;  // none: opaque
   ValidValues values_;
   std::vector<int32_t> output_writers_;  // the OUTPUT value of each output
-  std::vector<bool> written_;            // by root
+  std::vector<bool> written_;            // whether a step wrote the root
 };
 
 }  // namespace

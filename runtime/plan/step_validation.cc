@@ -161,7 +161,7 @@ class StepValidator {
       return PlanError("initialization step '", step.name(),
                        "' is an alternative, but there are no sizes at load");
     }
-    int32_t group = 0, number = 0;  // of the step before; group 0: none
+    int32_t group = 0, number = 0;  // the step before's; group 0: none
     bool takes_all = true;          // the step before
     std::set<int32_t> seen;
     const auto check_end = [&]() -> absl::Status {
@@ -339,9 +339,10 @@ class StepValidator {
 
   const ExecutablePlan& plan_;
   const ValidValues& values_;
-  std::vector<bool> written_;  // by root
-  int32_t group_ = 0;          // of alternatives; 0: none
-  // By number of the group's alternatives so far: the roots that it writes.
+  std::vector<bool> written_;  // whether a step wrote the root
+  int32_t group_ = 0;          // the group of alternatives; 0: none
+  // The roots that each of the group's alternatives so far writes, by their
+  // numbers.
   std::vector<std::set<int32_t>> written_by_;
 };
 

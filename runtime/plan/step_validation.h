@@ -28,9 +28,9 @@ inline absl::Status InPlan(const std::string& where,
 
 // What steps refer to.
 struct ValidValues {
-  // By value; none: opaque.
+  // The type of each value; none: opaque.
   std::vector<std::optional<PlanTensorType>> types;
-  // By value: the one that it is an alias of, in the end; itself for others.
+  // The value that each one is an alias of, in the end; itself for others.
   std::vector<int32_t> roots;
 };
 

@@ -52,8 +52,9 @@ struct TuneRequest {
   // sample.
   std::function<absl::StatusOr<Sample>(int64_t batch)> make_batch;
   // The batch sizes, in items, that are timed. Empty: the spec's min_batch, the
-  // powers of two above it and below max_batch, then max_batch. Ignored when the spec has no batch axis
-  // and make_batch is null: the first sample is then timed as batch 1.
+  // powers of two above it and below max_batch, then max_batch. Ignored when
+  // the spec has no batch axis and make_batch is null: the first sample is then
+  // timed as batch 1.
   std::vector<int64_t> batches;
   TimingOptions timing;
 };
@@ -61,7 +62,7 @@ struct TuneRequest {
 // The measured latency of a backend at one batch size.
 struct TimedBatch {
   int64_t batch = 1;      // items of a call
-  TimingSummary latency;  // of a call
+  TimingSummary latency;  // the time of a call
   // Items per second, by the median latency and by its bounds.
   double throughput() const { return 1000 * batch / latency.median; }
   double throughput_low() const { return 1000 * batch / latency.median_high; }

@@ -24,8 +24,8 @@ struct DataTypeFacts {
   int bytes;              // the bytes of an element
   int bits;               // the bits of its value: one of a bool
   Kind kind;
-  // Of both kinds of floats: the bits of the significand with the hidden one,
-  // the greatest finite number and the least positive normal one.
+  // The bits of the significand with the hidden one, the greatest finite number
+  // and the least positive normal one, of both kinds of floats.
   int digits = 0;
   double greatest = 0, normal = 0;
 

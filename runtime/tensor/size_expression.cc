@@ -63,7 +63,7 @@ const char* Spelling(Kind kind) {
 
 struct SizeExpression::Node {
   Kind kind;
-  int64_t value;  // of a constant; the index of a symbol
+  int64_t value;  // a constant's value; the index of a symbol
   std::shared_ptr<const Node> lhs, rhs;
 
   static bool Equal(const Node& a, const Node& b) {

@@ -65,8 +65,9 @@ struct ViewStep {
   enum class Kind { Reshape, Permute, Expand, Slice };
   Kind kind;
   llvm::SmallVector<mlir::AffineExpr, 4> sizes; ///< sizes of the result
-  llvm::SmallVector<int64_t, 4> permutation;    ///< of a Permute
-  llvm::SmallVector<int64_t, 4> starts, steps;  ///< of a Slice
+  llvm::SmallVector<int64_t, 4> permutation;    ///< a Permute's axes
+  /// A Slice's first elements and distances.
+  llvm::SmallVector<int64_t, 4> starts, steps;
 };
 
 /// The step of ait.reshape, permute, expand or slice; not set for other

@@ -112,7 +112,7 @@ public:
 
   /// A read of an element of an argument, or a write of an element of a result.
   struct Access {
-    LinearForm address;   ///< in elements from the tensor's beginning
+    LinearForm address;   ///< elements from the tensor's beginning
     bool inReduction;     ///< whether it is in the loop of a reduction
     unsigned elementBits; ///< bits of an element
   };
@@ -128,7 +128,8 @@ public:
   /// expression becomes 0.
   llvm::SmallVector<mlir::AffineExpr> thresholds;
   llvm::SmallVector<Access> accesses;
-  llvm::SmallVector<Reduction> reductions; ///< in the order of evaluation
+  /// All reductions in the order of evaluation.
+  llvm::SmallVector<Reduction> reductions;
   /// Dims that are used not only in addresses. They keep a loop of their own.
   llvm::DenseSet<unsigned> observed;
   /// Dims along which a scan runs. Lanes cannot lie along them.

@@ -18,7 +18,7 @@ inline FakeGpu& gpu = TheFakeGpu();
 // What the kernel "twice" of a test does, and what its launches were given.
 struct Twice {
   bool has_checks = false;          // it has, and refuses negative floats
-  int64_t symbol = -1;              // of the last launch
+  int64_t symbol = -1;              // the symbol that the last launch got
   std::vector<int32_t> next_waits;  // the last parameter of each launch
 };
 inline Twice twice;

@@ -23,7 +23,7 @@ struct FakeGpu {
   // Reads a launch's parameters and returns what the launch does.
   using Kernel = std::function<Work(void** parameters)>;
 
-  std::map<std::string, Kernel> kernels;  // of all modules, by name
+  std::map<std::string, Kernel> kernels;  // kernels of all modules, by name
   size_t memory = 1 << 20;                // bytes that there are
   int version = 13000;                    // the driver's newest CUDA
   int count = 1;                          // GPUs of the machine
@@ -38,7 +38,7 @@ struct FakeGpu {
 
   // What it was asked for.
   size_t used = 0;   // bytes of device memory
-  int launches = 0;  // of kernels, without those that were recorded
+  int launches = 0;  // launches of kernels, without those that were recorded
   int graph_launches = 0;
   int recorded = 0;  // launches of kernels into graphs
   bool recording = false;
@@ -46,8 +46,8 @@ struct FakeGpu {
   // The rest is the fake's own.
   std::map<CUdeviceptr, size_t> blocks;
   std::vector<std::string> functions;     // names, by handle
-  std::vector<Work> recording_now;        // since recording began
-  std::vector<std::vector<Work>> graphs;  // by handle
+  std::vector<Work> recording_now;        // what is recorded so far
+  std::vector<std::vector<Work>> graphs;  // each graph's work, by handle
 };
 
 // The one of this process. A test sets it to FakeGpu() first. Not thread-safe.

@@ -29,7 +29,7 @@ struct AttentionProblem {
   bool isCausal;
   /// Whether a query that no key takes part for has NaN, not 0, as its result.
   bool maskedRowsAreNan;
-  double maskedScore; ///< of the pairs that a boolean mask leaves out
+  double maskedScore; ///< the score of pairs that a boolean mask leaves out
   struct Operand {
     OperandAccess access;
     LayoutAxis batchAxis, rowAxis, columnAxis;

@@ -32,7 +32,7 @@ struct AttentionFrame {
   /// On the stack: the scores of a tile and a block, and later, of kind
   /// FusedMultiplyAdd, their weights; the sums of the unit's queries.
   mlir::Value scores, outputs;
-  mlir::Value batch, firstQuery; ///< of the unit that is being written
+  mlir::Value batch, firstQuery; ///< the unit that is being written
 
   /// The start of `operand` in this unit's batch.
   mlir::Value start(const AttentionProblem::Operand &operand) const;

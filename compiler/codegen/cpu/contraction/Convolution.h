@@ -32,11 +32,13 @@ struct ConvolutionProblem {
   int64_t groups;          ///< number of groups
   int64_t inputs, outputs; ///< input and output channels of one group
   int64_t kernelHeight, kernelWidth;
-  int64_t stride[2], padding[2], dilation[2]; ///< along height and width
+  /// Numbers along height and width.
+  int64_t stride[2], padding[2], dilation[2];
   OperandAccess input, filter;
   /// The strides of the input's axes, in elements.
   mlir::AffineExpr batchStride, channelStride, rowStride, columnStride;
-  mlir::ait::PackedLayout packing; ///< of the direct algorithm
+  /// The filter's packing for the direct algorithm.
+  mlir::ait::PackedLayout packing;
   /// As a matmul: m pixels, n channels, k steps, groups as batch.
   MatmulShape shape;
   /// Steps a tap takes in the packed filter: those that are multiplied at once

@@ -43,7 +43,7 @@ private:
   const int64_t lanes;
   Value height, width, outputHeight, outputWidth, rowStride, columnStride,
       input, zeros, sums;
-  // Of the unit, and of the vector of channels being written.
+  // Places of the unit, and of the vector of channels being written.
   Value image, outputRow, firstTapRow, lastTapRow, imageStart, channel, mask;
 };
 

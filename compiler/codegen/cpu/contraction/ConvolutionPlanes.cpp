@@ -67,12 +67,12 @@ private:
   const int64_t lanes, taps;
   LogicalResult result = success();
   Value height, width, outputHeight, outputWidth, rowStride, input, sums;
-  Value wideTaps; ///< of a filter of a narrower type than the sums
-  // Of the unit: its plane, its output rows, those of them whose windows lie in
-  // the image, as tiles and rest, and the filter.
+  Value wideTaps; ///< the taps of a filter of a narrower type than the sums
+  // The unit's plane, its output rows, those of them whose windows lie in the
+  // image, as tiles and rest, and the filter.
   Value plane, planeStart, firstRow, lastRow, insideRow, restRow, filter;
   SmallVector<Value> tapRegisters;
-  // Of the strip of output columns that is written.
+  // Places of the strip of output columns that is written.
   Value column, inputColumn, storeMask;
   bool isEdge = false;
 };

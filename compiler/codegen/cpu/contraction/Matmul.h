@@ -16,7 +16,7 @@ namespace aitune {
 /// columns are the axes of the product; leading axes are part of the rows
 /// unless the right side has them too.
 struct MatmulProblem : MatmulAccess {
-  mlir::Value result; ///< of the contraction, in the kernel's body
+  mlir::Value result; ///< the contraction's result, in the kernel's body
   mlir::AffineExpr batch, m, n, k;
   /// How the constant right side is packed at load; none: it is read as it is.
   std::optional<mlir::ait::PackedLayout> packing;

@@ -95,7 +95,7 @@ private:
   const bool usesRegisters;
   int64_t steps = 0, lhsRowStride = 0;
   Value m, n, k, sums, lhsCopy, rhsCopy;
-  // Of the unit being written.
+  // Places of the unit being written.
   Value batch, firstRow, rows;
 };
 

@@ -56,7 +56,7 @@ struct TileShape {
 /// of codes of 8 bits, one after the other; for ByteQuads steps 4k to 4k + 3.
 struct TileRhs {
   mlir::Value pointer;
-  mlir::Value rowStride; ///< in elements
+  mlir::Value rowStride; ///< elements from a row to the next
   mlir::Type elementType;
   /// A mask for each vector, if columns past the end must not be read;
   /// otherwise empty.

@@ -34,7 +34,7 @@ public:
 private:
   /// The place of a tile.
   struct Tile {
-    Value image, row, column; ///< of the tile's first result
+    Value image, row, column; ///< the place of the tile's first result
   };
 
   LogicalResult emitUnit(Value unit);

@@ -24,7 +24,7 @@ using Approximation = Value (*)(OpBuilder &, Location, Value, bool hasScale);
 struct Function {
   /// libm's name for f64; f32's has an "f" after it.
   const char *libm;
-  /// For f32; null where calls are good enough.
+  /// The arithmetic for f32; null where calls are good enough.
   Approximation approximation;
   /// Whether libmvec computes several at once.
   bool hasVectorForm = true;

@@ -86,7 +86,7 @@ struct Case {
   double (*reference)(double);
   double tolerance; // units in the last place
   std::string config = "";
-  std::string suffix = ""; // of the test's name
+  std::string suffix = ""; // the end of the test's name
 };
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }

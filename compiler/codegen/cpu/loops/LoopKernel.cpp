@@ -499,10 +499,11 @@ private:
   OpBuilder builder;
   DimTable dims;
   PointEmitter emitter;
-  CpuSchedule loops; ///< of the nest at hand
+  CpuSchedule loops; ///< the schedule of the nest at hand
   SmallVector<Value> outputPointers;
   llvm::DenseMap<unsigned, Value> symbols;
-  llvm::DenseMap<unsigned, Value> blockIndices; ///< by a blocked loop's dim
+  /// The index of each blocked loop, by its dim.
+  llvm::DenseMap<unsigned, Value> blockIndices;
   SmallVector<RowBufferPlan, 2> buffers;
 };
 

@@ -197,8 +197,8 @@ struct Scheduler {
   }
 
   void splitIntoUnits() {
-    double elements = 1; // of a unit's inner loops
-    double wanted = 1;   // without inner axes
+    double elements = 1; // elements of a unit's inner loops
+    double wanted = 1;   // elements that are wanted without inner axes
     if (inner.empty()) {
       double total = 1;
       for (const UnitLoop &group : groups)

@@ -84,8 +84,9 @@ public:
   std::function<mlir::Value(unsigned)> symbolValue;
   /// The pointer to the kernel's KernelCheck memory; null if it has no checks.
   mlir::Value checks;
-  llvm::DenseMap<mlir::Value, RowBuffer> rowBuffers; ///< by tensor
-  std::optional<unsigned> scanDim;                   ///< CpuSchedule::scanDim
+  /// The buffer of each tensor that has one.
+  llvm::DenseMap<mlir::Value, RowBuffer> rowBuffers;
+  std::optional<unsigned> scanDim; ///< CpuSchedule::scanDim
   /// The memory, aligned to kStreamedAlignment, that whole vectors are written
   /// to past the caches, where their addresses are multiples of their size.
   llvm::DenseSet<mlir::Value> streamed;

@@ -142,7 +142,7 @@ toLoops(ContractionParts &parts, ArrayRef<AffineExpr> reduced,
   Location location = function.getLoc();
   Type element = parts.resultType.getElementType();
   auto empty = [&](RankedTensorType type) -> Value {
-    SmallVector<Value> dynamicSizes; // of no account: types have the sizes
+    SmallVector<Value> dynamicSizes; // stays empty: types have the sizes
     for (size_t i = 0; i < static_cast<size_t>(type.getNumDynamicDims()); ++i)
       dynamicSizes.push_back(
           arith::ConstantIndexOp::create(builder, location, 0));

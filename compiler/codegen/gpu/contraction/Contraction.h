@@ -79,7 +79,7 @@ bool isThereBefore(mlir::BlockArgument argument);
 /// The place of an operand's element in an argument.
 struct OperandView {
   mlir::BlockArgument argument;
-  LinearForm address;      ///< in elements from the argument's first one
+  LinearForm address;      ///< elements from the argument's first one
   mlir::Type elementType;  ///< the argument's
   bool isConstant = false; ///< isThereBefore(argument)
 

@@ -21,7 +21,7 @@ namespace aitune {
 struct TileConfig {
   enum class Algorithm {
     Mma,
-    Wgmma, ///< for f16, bf16 and codes, B given by rows, on Hopper
+    Wgmma, ///< needs f16, bf16 or codes, B given by rows, and Hopper
     Simt,
     Stream, ///< reads each row of B once
   };
@@ -110,8 +110,8 @@ struct TileProblem {
   bool mayPackB = false;
   /// Element type of B if it holds codes that are widened; else null.
   mlir::Type codes = {};
-  /// Of the operand that needs more of it. A stream gathers nothing, and
-  /// warpgroups no elements.
+  /// The gathering of the operand that needs more of it. A stream gathers
+  /// nothing, and warpgroups no elements.
   Gathering gathering = Gathering::None;
 };
 

@@ -12,8 +12,8 @@ namespace aitune {
 /// An instruction that multiplies 64 rows of A with columns of B (PTX ISA,
 /// wgmma.mma_async). Only Hopper has it.
 struct WarpgroupInstruction {
-  /// Of A: f16, bf16, ui8 (B then holds signed codes) or f8E4M3FN. B has the
-  /// same type otherwise.
+  /// The type of A: f16, bf16, ui8 (B then holds signed codes) or f8E4M3FN. B
+  /// has the same type otherwise.
   mlir::Type element;
   int64_t columns; ///< the result's columns, a multiple of 8, at most 256
   /// Whether A is in registers, `const unsigned (&a)[4]`; otherwise `a` is its

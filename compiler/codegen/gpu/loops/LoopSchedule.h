@@ -42,8 +42,9 @@ struct GpuSchedule {
   GpuScheduleKind kind = GpuScheduleKind::Elementwise;
   FlatAxes rows;  ///< the axes that number the units; all axes for Elementwise
   FlatAxes inner; ///< the axes of the loop over a unit's elements; may be empty
-  std::vector<SharedReduction> reductions; ///< in the order of evaluation
-  int64_t lanes = 1;                       ///< number of elements of a pack
+  /// Shared reductions in the order of evaluation.
+  std::vector<SharedReduction> reductions;
+  int64_t lanes = 1; ///< number of elements of a pack
   /// The dim along which packs lie. Not set in a row schedule, where each loop
   /// over a row has packs along its own last dim.
   std::optional<unsigned> laneDim;

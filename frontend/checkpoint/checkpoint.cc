@@ -16,6 +16,7 @@
 #include "runtime/bundle/private_folder.h"
 #include "runtime/control/control.h"
 #include "runtime/device/device.h"
+#include "runtime/hash/sha256.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
@@ -23,9 +24,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 3;
 // With parts that weight_codes.h describes, without which the model is wrong.
-constexpr int kVersionWithCodes = 2;
+constexpr int kVersionWithCodes = 4;
 constexpr char kCheckpoint[] = "checkpoint";
 constexpr char kModel[] = "model.pt";
 
@@ -49,6 +50,31 @@ absl::Status CheckSubstitutions(const CheckpointProto& proto,
                             : ", and this process has another one",
         "; call SubstituteInGraph with it before loading:\n", source));
   }
+  return absl::OkStatus();
+}
+
+// Whether the parts of a checkpoint, of which these are the digests, are those
+// that were saved together: each of two checkpoints fits its own checksums, and
+// machine code of the one would compute with weights of the other.
+absl::Status CheckParts(const CheckpointProto& proto,
+                        const BlobDigests& digests, const fs::path& path) {
+  const auto damaged = [&](const std::string& name, const char* what) {
+    return absl::DataLossError(
+        absl::StrCat(path.string(), ": the part ", name, what,
+                     "; load the checkpoint as it was saved"));
+  };
+  for (const auto& [name, digest] : digests) {
+    if (name == kCheckpoint) continue;
+    const auto saved = proto.parts().find(name);
+    if (saved == proto.parts().end())
+      return damaged(name, " was added after the checkpoint was saved");
+    if (saved->second != digest)
+      return damaged(name,
+                     " is not the one that was saved with the others: it was "
+                     "exchanged or changed");
+  }
+  for (const auto& [name, digest] : proto.parts())
+    if (digests.count(name) == 0) return damaged(name, " is missing");
   return absl::OkStatus();
 }
 
@@ -107,6 +133,8 @@ absl::StatusOr<std::string> SaveCheckpoint(const Backend& backend,
     std::error_code ignored;  // It is removed with the backend at the latest.
     fs::remove(files[name], ignored);
   }
+  for (const auto& [name, bytes] : blobs)
+    (*proto.mutable_parts())[name] = Sha256Hex(bytes);
   AITUNE_ASSIGN_OR_RETURN(blobs[kCheckpoint], MessageBytes(proto));
   return WriteBundle(path, blobs, format);
 }
@@ -114,15 +142,19 @@ absl::StatusOr<std::string> SaveCheckpoint(const Backend& backend,
 namespace {
 
 // The checkpoint of these blobs. `path` is what errors call it.
-absl::StatusOr<LoadedCheckpoint> FromBlobs(Blobs blobs, const fs::path& path) {
+absl::StatusOr<LoadedCheckpoint> FromBlobs(Blobs blobs,
+                                           const BlobDigests& digests,
+                                           const fs::path& path) {
   CheckpointProto proto;
   if (blobs.count(kModel) == 0 || !proto.ParseFromString(blobs[kCheckpoint]))
     return absl::InvalidArgumentError(
         absl::StrCat(path.string(), ": is no checkpoint of a model"));
   if (proto.version() != (HasCodes(blobs) ? kVersionWithCodes : kVersion))
-    return absl::InvalidArgumentError(
-        absl::StrCat(path.string(), ": was saved by another version (",
-                     proto.version(), "; this is ", kVersion, ")"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        path.string(), ": was saved by another version (", proto.version(),
+        "; this is ", HasCodes(blobs) ? kVersionWithCodes : kVersion,
+        "); save it again with this one"));
+  AITUNE_RETURN_IF_ERROR(CheckParts(proto, digests, path));
   AITUNE_RETURN_IF_ERROR(CheckSubstitutions(proto, path));
   // LibTorch looks for CUDA once, before the first tensor. Without the GPU it
   // can still be deployed elsewhere; deploying it there says what is missing.
@@ -163,15 +195,18 @@ absl::StatusOr<LoadedCheckpoint> FromBlobs(Blobs blobs, const fs::path& path) {
 
 absl::StatusOr<LoadedCheckpoint> LoadCheckpoint(
     const fs::path& path, std::optional<std::string_view> digest) {
-  AITUNE_ASSIGN_OR_RETURN(Blobs blobs, ReadBundle(path, digest));
-  return FromBlobs(std::move(blobs), path);
+  BlobDigests digests;
+  AITUNE_ASSIGN_OR_RETURN(Blobs blobs, ReadBundle(path, digest, &digests));
+  return FromBlobs(std::move(blobs), digests, path);
 }
 
 absl::StatusOr<LoadedCheckpoint> LoadCheckpointBytes(
     std::string_view bytes, std::optional<std::string_view> digest) {
   constexpr char kName[] = "the checkpoint in memory";
-  AITUNE_ASSIGN_OR_RETURN(Blobs blobs, ParseBundle(bytes, digest, kName));
-  return FromBlobs(std::move(blobs), kName);
+  BlobDigests digests;
+  AITUNE_ASSIGN_OR_RETURN(Blobs blobs,
+                          ParseBundle(bytes, digest, kName, &digests));
+  return FromBlobs(std::move(blobs), digests, kName);
 }
 
 }  // namespace aitune::frontend

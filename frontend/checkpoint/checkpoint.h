@@ -49,10 +49,11 @@ struct LoadedCheckpoint {
 
 // Loads a checkpoint. `digest` is the result of SaveCheckpoint; if it is empty
 // it is not compared. Errors: those of ReadBundle and BackendFromDict;
-// kInvalidArgument for another version; kFailedPrecondition when the checkpoint
-// was made with a replacement of an operator (SubstituteInGraph) that this
-// process lacks, because a model compiled after loading would compute something
-// else.
+// kInvalidArgument for another version; kDataLoss for parts that were not saved
+// together, such as the model of another checkpoint; kFailedPrecondition when
+// the checkpoint was made with a replacement of an operator (SubstituteInGraph)
+// that this process lacks, because a model compiled after loading would compute
+// something else.
 absl::StatusOr<LoadedCheckpoint> LoadCheckpoint(
     const std::filesystem::path& path,
     std::optional<std::string_view> digest = {});

@@ -20,6 +20,7 @@
 #include "runtime/backend/fake_backend.h"
 #include "runtime/control/control.h"
 #include "runtime/cuda/device.h"
+#include "runtime/hash/sha256.h"
 
 namespace aitune::frontend {
 namespace {
@@ -35,6 +36,16 @@ std::shared_ptr<TorchScriptSource> Source() {
   if (!loaded.ok()) ADD_FAILURE() << loaded.status();
   return std::make_shared<TorchScriptSource>(
       std::make_shared<const Model>(*std::move(loaded)), "net");
+}
+
+// Has the part "checkpoint" say of the others that they are its own.
+void FitParts(Blobs* blobs) {
+  CheckpointProto proto;
+  ASSERT_TRUE(proto.ParseFromString(blobs->at("checkpoint")));
+  proto.clear_parts();
+  for (const auto& [name, bytes] : *blobs)
+    if (name != "checkpoint") (*proto.mutable_parts())[name] = Sha256Hex(bytes);
+  blobs->at("checkpoint") = proto.SerializeAsString();
 }
 
 class CheckpointTest : public testing::TestWithParam<BundleFormat> {
@@ -218,6 +229,48 @@ TEST_P(CheckpointTest, TamperingIsRefused) {
             absl::StatusCode::kDataLoss);
 }
 
+// Checksums can be made to fit again, as WriteBundle does here: then each part
+// is whole, and the model is still not the one that was compiled.
+TEST_P(CheckpointTest, PartsOfAnotherCheckpointAreRefused) {
+  Save("TorchInductorBackend");
+  const Blobs own = *ReadBundle(path_);
+  std::string other_net = kNet;
+  const size_t at = other_net.find("relu");
+  ASSERT_NE(at, std::string::npos);
+  other_net.replace(at, 4, "tanh");
+  source_ = std::make_shared<TorchScriptSource>(
+      std::make_shared<const Model>(ModelOf(other_net)), "net");
+  fs::remove_all(path_);
+  Save("TorchInductorBackend");
+  const Blobs other = *ReadBundle(path_);
+  const auto load = [&](const Blobs& blobs) {
+    fs::remove_all(path_);
+    EXPECT_TRUE(WriteBundle(path_, blobs, GetParam()).ok());
+    return LoadCheckpoint(path_).status();
+  };
+  ASSERT_EQ(own.size(), other.size());
+  for (const auto& [name, bytes] : other) {
+    Blobs mixed = own;
+    mixed.at(name) = bytes;
+    const absl::Status refused = load(mixed);
+    EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss) << name;
+    EXPECT_THAT(std::string(refused.message()),
+                HasSubstr("is not the one that was saved with the others: it "
+                          "was exchanged or changed"));
+    if (name != "checkpoint")
+      EXPECT_THAT(std::string(refused.message()),
+                  HasSubstr("the part " + name));
+  }
+  Blobs more = own, fewer = own;
+  more["artifacts/more"] = "x";
+  EXPECT_THAT(std::string(load(more).message()),
+              HasSubstr("artifacts/more was added"));
+  fewer.erase("artifacts/version0");
+  EXPECT_THAT(std::string(load(fewer).message()),
+              HasSubstr("artifacts/version0 is missing"));
+  EXPECT_EQ(load(own), absl::OkStatus());
+}
+
 // A deployed model needs no LLVM in the process.
 TEST_P(CheckpointTest, AProgramWithoutTheCompilerDeploysIt) {
   Save("TorchInductorBackend");
@@ -287,6 +340,7 @@ TEST_P(CheckpointTest, AnotherMachineIsTold) {
   ASSERT_TRUE(WriteBundle(file, *inner, BundleFormat::kFile).ok());
   std::ifstream changed(file, std::ios::binary);
   artifact->second = {std::istreambuf_iterator<char>(changed), {}};
+  FitParts(&*blobs);
   fs::remove_all(path_);
   ASSERT_TRUE(WriteBundle(path_, *blobs, GetParam()).ok());
 

@@ -17,12 +17,14 @@
 
 #include "compiler/Compiler.h"
 #include "frontend/checkpoint/checkpoint.h"
+#include "frontend/checkpoint/checkpoint.pb.h"
 #include "frontend/testing/backends.h"
 #include "frontend/testing/models.h"
 #include "frontend/torchscript/model_bytes.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/control/control.h"
+#include "runtime/hash/sha256.h"
 
 namespace aitune::frontend {
 namespace {
@@ -377,7 +379,12 @@ TEST_P(WeightCodes, ThatDontFitAreErrors) {
   ASSERT_TRUE(
       SaveCheckpoint(*backend, *source, path_, BundleFormat::kFile).ok());
   Blobs blobs = *ReadBundle(path_);
-  blobs["codes.data"].resize(blobs["codes.data"].size() / 2);
+  std::string& data = blobs["codes.data"];
+  data.resize(data.size() / 2);
+  CheckpointProto proto;
+  ASSERT_TRUE(proto.ParseFromString(blobs["checkpoint"]));
+  (*proto.mutable_parts())["codes.data"] = Sha256Hex(data);
+  blobs["checkpoint"] = proto.SerializeAsString();
   const fs::path damaged = root_ / "damaged.aitune";
   ASSERT_TRUE(WriteBundle(damaged, blobs, BundleFormat::kFile).ok());
   const auto loaded = LoadCheckpoint(damaged);

@@ -202,14 +202,17 @@ absl::StatusOr<Index> ParseHead(const fs::path& path, std::string_view bytes,
   return index;
 }
 
+// Adds the blob's digest to `digests`, unless it is null.
 absl::Status CheckBlob(const fs::path& path, const BundleEntryProto& entry,
-                       std::string_view bytes) {
+                       std::string_view bytes, BlobDigests* digests) {
   if (bytes.size() != entry.size())
     return Damaged(path, absl::StrCat(entry.name(), " has ", bytes.size(),
                                       " bytes instead of ", entry.size()));
-  if (Bytes(Sha256Of(bytes)) != entry.sha256())
+  const Sha256Digest digest = Sha256Of(bytes);
+  if (Bytes(digest) != entry.sha256())
     return Damaged(path,
                    absl::StrCat(entry.name(), " does not fit its checksum"));
+  if (digests != nullptr) (*digests)[entry.name()] = ToHex(digest);
   return absl::OkStatus();
 }
 
@@ -294,7 +297,8 @@ absl::Status CheckName(const fs::path& path, const std::string& name,
 }
 
 absl::StatusOr<Blobs> ReadFolder(const fs::path& path,
-                                 std::optional<std::string_view> digest) {
+                                 std::optional<std::string_view> digest,
+                                 BlobDigests* digests) {
   AITUNE_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path / kIndexFile));
   AITUNE_ASSIGN_OR_RETURN(const Index index, ParseHead(path, bytes, digest));
   Blobs blobs;
@@ -305,7 +309,7 @@ absl::StatusOr<Blobs> ReadFolder(const fs::path& path,
     if (absl::IsNotFound(blob.status()))
       return Damaged(path, absl::StrCat(entry.name(), " is missing"));
     if (!blob.ok()) return blob.status();
-    AITUNE_RETURN_IF_ERROR(CheckBlob(path, entry, *blob));
+    AITUNE_RETURN_IF_ERROR(CheckBlob(path, entry, *blob, digests));
     blobs.emplace(entry.name(), *std::move(blob));
   }
   return blobs;
@@ -420,16 +424,18 @@ bool IsBundle(const fs::path& path) {
 }
 
 absl::StatusOr<Blobs> ReadBundle(const fs::path& path,
-                                 std::optional<std::string_view> digest) {
+                                 std::optional<std::string_view> digest,
+                                 BlobDigests* digests) {
   std::error_code error;
-  if (fs::is_directory(path, error)) return ReadFolder(path, digest);
+  if (fs::is_directory(path, error)) return ReadFolder(path, digest, digests);
   AITUNE_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
-  return ParseBundle(bytes, digest, path.string());
+  return ParseBundle(bytes, digest, path.string(), digests);
 }
 
 absl::StatusOr<Blobs> ParseBundle(std::string_view bytes,
                                   std::optional<std::string_view> digest,
-                                  const std::string& name) {
+                                  const std::string& name,
+                                  BlobDigests* digests) {
   AITUNE_ASSIGN_OR_RETURN(const Index index, ParseHead(name, bytes, digest));
   const size_t begin = AlignUp(index.bytes);
   // Where the blob before ended: blobs that share bytes would make a small file
@@ -447,7 +453,7 @@ absl::StatusOr<Blobs> ParseBundle(std::string_view bytes,
     end = entry.offset() + entry.size();
     const std::string_view blob =
         bytes.substr(begin + entry.offset(), entry.size());
-    AITUNE_RETURN_IF_ERROR(CheckBlob(name, entry, blob));
+    AITUNE_RETURN_IF_ERROR(CheckBlob(name, entry, blob, digests));
     blobs.emplace(entry.name(), blob);
   }
   return blobs;

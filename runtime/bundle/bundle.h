@@ -29,6 +29,9 @@ enum class BundleFormat { kFile, kFolder };
 // and '/', without empty, "." or ".." parts.
 using Blobs = std::map<std::string, std::string, std::less<>>;
 
+// The SHA-256 of each blob, in 64 lower-case hexadecimal digits, by its name.
+using BlobDigests = std::map<std::string, std::string, std::less<>>;
+
 // Writes `blobs` to `path`, a file, or a folder that is empty or not there yet.
 // Everything is on the disk when it returns, names and contents; a file appears
 // at once or not at all, also when several threads or processes write it.
@@ -52,16 +55,18 @@ absl::Status CheckBundlePath(const std::filesystem::path& path,
 // its checksum or the digest; kInvalidArgument for something that is not a
 // bundle, was written by another version, or has names or links that lead out
 // of it, and for a digest, also an empty one, that has not 64 hexadecimal
-// digits. The text names the file
-// and what is wrong with it.
+// digits. The text names the file and what is wrong with it. `digests`, unless
+// it is null, is set to those that the blobs were found to have.
 absl::StatusOr<Blobs> ReadBundle(const std::filesystem::path& path,
-                                 std::optional<std::string_view> digest = {});
+                                 std::optional<std::string_view> digest = {},
+                                 BlobDigests* digests = nullptr);
 
 // The same for the bytes of a bundle that was written as one file. `name` is
 // what errors call it, such as its path.
 absl::StatusOr<Blobs> ParseBundle(std::string_view bytes,
                                   std::optional<std::string_view> digest,
-                                  const std::string& name);
+                                  const std::string& name,
+                                  BlobDigests* digests = nullptr);
 
 // Whether there is a bundle at `path`, by its first bytes alone. Pipes, sockets
 // and devices are not bundles, and are not opened.

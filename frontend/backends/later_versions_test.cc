@@ -10,6 +10,7 @@
 #include "compiler/Compiler.h"
 #include "frontend/testing/backends.h"
 #include "runtime/backend/registry.h"
+#include "runtime/cache/cache.h"
 #include "runtime/control/control.h"
 
 namespace aitune::frontend {
@@ -68,6 +69,40 @@ TEST_F(LaterVersionsTest, SizesAreRememberedWhenABackendComesBack) {
     EXPECT_EQ(compileCounts().graphs, graphs + 1) << loaded;
     std::filesystem::remove_all(folder_);
   }
+}
+
+// Others may remove from the cache what this process runs.
+TEST_F(LaterVersionsTest, VersionsInUseSurviveTheirEntries) {
+  Built({});
+  const auto backend = Built({});  // from the cache
+  ASSERT_EQ(backend->Usage().cache_hits, 1);
+  auto cache = Cache::Open(folder_);
+  ASSERT_TRUE(cache.ok()) << cache.status();
+  ASSERT_EQ((*cache)->Prune(0)->removed_entries, 1);
+
+  const int64_t graphs = compileCounts().graphs;
+  const auto state = backend->ToDict();
+  ASSERT_TRUE(state.ok()) << state.status();
+  auto loaded = BackendFromDict(source_, *state);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  ASSERT_TRUE((*loaded)->Deploy(std::nullopt).ok());
+  ExpectAgrees(*source_, **loaded, at::randn({4, 3}));
+  const auto state_for = backend->ToDictFor(source_);
+  EXPECT_TRUE(state_for.ok()) << state_for.status();
+  ASSERT_TRUE(backend->Deactivate().ok());
+  ASSERT_TRUE(backend->Activate().ok());
+  ExpectAgrees(*source_, *backend, at::randn({4, 3}));
+  EXPECT_EQ(compileCounts().graphs, graphs);
+
+  // Without the folder, what was let go is compiled again, and then kept.
+  ASSERT_TRUE(backend->Deactivate().ok());
+  std::filesystem::remove_all(folder_);
+  const absl::Status activated = backend->Activate();
+  ASSERT_TRUE(activated.ok()) << activated;
+  EXPECT_EQ(compileCounts().graphs, graphs + 1);
+  ExpectAgrees(*source_, *backend, at::randn({4, 3}));
+  EXPECT_EQ(compileCounts().graphs, graphs + 1);
+  EXPECT_TRUE(backend->ToDict().ok());
 }
 
 // The axes that samples showed hold for calls of another dtype too, whose sizes

@@ -195,6 +195,43 @@ absl::Status Cache::Remove(const CacheKey& key) {
   return absl::OkStatus();
 }
 
+HeldEntry::HeldEntry(std::shared_ptr<const StagingDirectory> directory,
+                     std::filesystem::path path, const CacheKey& key)
+    : directory_(std::move(directory)),
+      path_(std::move(path)),
+      key_(key),
+      process_(getpid()) {}
+
+HeldEntry::~HeldEntry() {
+  if (process_ == getpid()) (void)RemoveTree(path_);
+}
+
+CacheLookup HeldEntry::Read() const { return ReadEntry(path_, key_); }
+
+absl::StatusOr<std::shared_ptr<const HeldEntry>> Cache::Hold(
+    const CacheKey& key) {
+  std::shared_ptr<const StagingDirectory> directory;
+  int64_t number = 0;
+  {
+    const std::lock_guard<std::mutex> lock(held_mutex_);
+    if (held_ == nullptr) {
+      AITUNE_RETURN_IF_ERROR(MakeDirectories(StagingPath(folder_)));
+      AITUNE_ASSIGN_OR_RETURN(StagingDirectory made,
+                              StagingDirectory::Create(StagingPath(folder_)));
+      held_ = std::make_shared<const StagingDirectory>(std::move(made));
+    }
+    directory = held_;
+    number = held_count_++;
+  }
+  const std::filesystem::path path = directory->path() / absl::StrCat(number);
+  AITUNE_RETURN_IF_ERROR(MakeDirectories(path));
+  // From here on what is there is removed, also after an error.
+  std::shared_ptr<const HeldEntry> held(
+      new HeldEntry(std::move(directory), path, key));
+  AITUNE_RETURN_IF_ERROR(LinkEntry(EntryPath(folder_, key), path));
+  return held;
+}
+
 std::vector<CacheListing> Cache::List() const {
   std::vector<CacheListing> list;
   for (const CacheKey& key : ListKeys(folder_)) {

@@ -13,6 +13,10 @@
 // else may be able to write to them. Links are not followed. What does not keep
 // to that is refused when the cache is opened, or a miss.
 //
+// An entry that a process still needs can be held: removing it then takes it
+// from the others, and its room on the disk is free once it is let go, or once
+// the folder is opened or pruned after the process has ended.
+//
 // Many processes may use a folder at once. Readers and writers of different
 // entries take no lock; removing does (a lock file that dies with its process).
 // Every wait has a limit.
@@ -139,6 +143,30 @@ struct CacheStats {
 };
 
 class CacheCounters;
+class StagingDirectory;
+
+// An entry that can be read while this lives, whatever becomes of it in the
+// cache; unless the whole folder is removed. Outlives the Cache that it is of.
+// Thread-safe.
+class HeldEntry {
+ public:
+  ~HeldEntry();
+  HeldEntry(const HeldEntry&) = delete;
+  HeldEntry& operator=(const HeldEntry&) = delete;
+
+  // The entry, every byte checked, or why it can't be read.
+  CacheLookup Read() const;
+
+ private:
+  friend class Cache;
+  HeldEntry(std::shared_ptr<const StagingDirectory> directory,
+            std::filesystem::path path, const CacheKey& key);
+
+  const std::shared_ptr<const StagingDirectory> directory_;
+  const std::filesystem::path path_;  // of the entry's links, in directory_
+  const CacheKey key_;
+  const int process_;  // that removes them
+};
 
 // Thread-safe. A folder may be open in any number of objects and processes.
 class Cache {
@@ -170,6 +198,11 @@ class Cache {
   absl::Status Store(const CacheKey& key, absl::Span<const CacheBlob> blobs,
                      std::string_view description = "",
                      IfThere if_there = IfThere::kKeep);
+
+  // Holds the entry of `key`, without reading it. kNotFound when it is not
+  // there; the system's errors, as for a folder that is not writable. All that
+  // an object holds takes one file descriptor.
+  absl::StatusOr<std::shared_ptr<const HeldEntry>> Hold(const CacheKey& key);
 
   // All entries, by key.
   std::vector<CacheListing> List() const;
@@ -206,6 +239,11 @@ class Cache {
   const std::filesystem::path folder_;
   const CacheLimits limits_;
   const std::unique_ptr<CacheCounters> counters_;
+  std::mutex held_mutex_;
+  // Of the links to what is held; null until something is.
+  std::shared_ptr<const StagingDirectory> held_;
+  int64_t held_count_ = 0;  // entries that were held so far, by which they are
+                            // named
 };
 
 }  // namespace aitune

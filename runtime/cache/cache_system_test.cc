@@ -181,6 +181,21 @@ TEST_F(CacheSystemTest, AKilledProcessLeavesNothingForLong) {
   EXPECT_TRUE(FindTestEntry(*cache, 1));
 }
 
+TEST_F(CacheSystemTest, WhatAKilledProcessHeldIsSwept) {
+  ASSERT_EQ(RunInChild([&] {
+              const std::unique_ptr<Cache> cache = Open();
+              const auto held = cache->Hold(TestKey(1));
+              if (!held.ok()) return Check(false, held.status().ToString());
+              raise(SIGKILL);
+              return 0;
+            }),
+            -SIGKILL);
+  EXPECT_EQ(Names(folder_ / "staging").size(), 2u);
+  const std::unique_ptr<Cache> cache = Open();
+  EXPECT_TRUE(Names(folder_ / "staging").empty());
+  EXPECT_TRUE(FindTestEntry(*cache, 1));
+}
+
 TEST_F(CacheSystemTest, WhatIsStagedByALivingProcessStays) {
   const auto staging = folder_ / "staging";
   std::filesystem::create_directories(staging / "1-abc");

@@ -63,6 +63,33 @@ TEST_F(CacheTest, AnotherProcessFindsIt) {
   EXPECT_TRUE(FindTestEntry(*Open(), 1));
 }
 
+TEST_F(CacheTest, WhatIsHeldCanBeReadWhateverBecomesOfIt) {
+  std::unique_ptr<Cache> cache = Open();
+  EXPECT_EQ(cache->Hold(TestKey(1)).status().code(),
+            absl::StatusCode::kNotFound);
+  ASSERT_TRUE(StoreTestEntry(*cache, 1).ok());
+  auto held = cache->Hold(TestKey(1));
+  ASSERT_TRUE(held.ok()) << held.status();
+  EXPECT_EQ(cache->List().size(), 1u);
+  ASSERT_TRUE(Open()->Prune(0).ok());  // as another process does
+  EXPECT_FALSE(FindTestEntry(*cache, 1));
+  EXPECT_EQ((*held)->Read().entry->blobs, TestContent(1));
+  // Replaced, what is held is still what it was.
+  ASSERT_TRUE(cache->Store(TestKey(1), {{"plan", "another"}}).ok());
+  EXPECT_EQ((*held)->Read().entry->blobs, TestContent(1));
+  cache = nullptr;
+  EXPECT_EQ((*held)->Read().entry->blobs, TestContent(1));
+  // A child that ends does not take it from its parent.
+  EXPECT_EQ(RunInChild([&] {
+              *held = nullptr;
+              return 0;
+            }),
+            0);
+  EXPECT_EQ((*held)->Read().entry->blobs, TestContent(1));
+  *held = nullptr;
+  EXPECT_TRUE(std::filesystem::is_empty(folder_ / "staging"));
+}
+
 TEST_F(CacheTest, EmptyBlobsAndNoBlobs) {
   const std::unique_ptr<Cache> cache = Open();
   ASSERT_TRUE(cache->Store(TestKey(1), {}).ok());

@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <string>
 #include <utility>
@@ -152,6 +154,27 @@ CacheLookup ReadEntry(const std::filesystem::path& path, const CacheKey& key) {
     lookup.entry->blobs.emplace(expected.name(), *std::move(bytes));
   }
   return lookup;
+}
+
+absl::Status LinkEntry(const std::filesystem::path& path,
+                       const std::filesystem::path& to) {
+  AITUNE_ASSIGN_OR_RETURN(const ScopedFd directory, OpenDirectory(path));
+  CacheManifestProto manifest;
+  if (const auto miss = ReadManifest(directory, path, &manifest))
+    return absl::FailedPreconditionError(miss->detail);
+  for (int i = -1; i < manifest.blobs_size(); ++i) {
+    const std::string name = i < 0 ? kManifestName : absl::StrCat(i);
+    if (linkat(directory.get(), name.c_str(), AT_FDCWD, (to / name).c_str(),
+               0) == 0)
+      continue;
+    if (errno == ENOENT)
+      return absl::NotFoundError(
+          absl::StrCat((path / name).string(), " was removed"));
+    AITUNE_ASSIGN_OR_RETURN(const std::string bytes,
+                            ReadFileAt(directory, name, kMaxBlobBytes));
+    AITUNE_RETURN_IF_ERROR(WriteFile(to / name, bytes));
+  }
+  return absl::OkStatus();
 }
 
 CacheListing InspectEntry(const std::filesystem::path& path,

@@ -24,6 +24,14 @@ absl::Status WriteEntry(const std::filesystem::path& path, const CacheKey& key,
 // remove it meanwhile: the result is always one whole entry or a miss.
 CacheLookup ReadEntry(const std::filesystem::path& path, const CacheKey& key);
 
+// Has the empty directory `to` name the files of the entry in the directory
+// `path`, which then stay when they are removed there: by links, or copies on a
+// file system without them. kNotFound when the entry is not there, or is
+// removed meanwhile; kFailedPrecondition when its manifest can't be read; the
+// system's errors, with the path.
+absl::Status LinkEntry(const std::filesystem::path& path,
+                       const std::filesystem::path& to);
+
 // The facts about the entry that are known without reading its blobs. `bytes`
 // is 0 when the directory does not exist.
 CacheListing InspectEntry(const std::filesystem::path& path,

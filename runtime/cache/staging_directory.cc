@@ -67,7 +67,7 @@ absl::StatusOr<StagingDirectory> StagingDirectory::Create(
 }
 
 StagingDirectory::~StagingDirectory() {
-  if (!lock_.valid()) return;
+  if (!lock_.valid() || process_ != getpid()) return;
   (void)RemoveTree(path_);
   unlink(LockPath(path_).c_str());
 }

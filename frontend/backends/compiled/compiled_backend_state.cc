@@ -131,17 +131,21 @@ CompiledBackend::LoadKept() {
     AITUNE_ASSIGN_OR_RETURN(target, GpuText());
   }
   for (const KeptVersion& kept : kept_) {
-    AITUNE_ASSIGN_OR_RETURN(ArtifactBlobs blobs, BlobsOf(kept, cache_.get()));
-    absl::StatusOr<CompiledParts> parts = ReadArtifact(
-        blobs.model, std::move(blobs.constants), *model(), model_id_, target);
+    absl::StatusOr<ArtifactBlobs> blobs = BlobsOf(kept, cache_.get());
+    const bool is_lost = !blobs.ok();
+    absl::StatusOr<CompiledParts> parts =
+        is_lost ? blobs.status()
+                : ReadArtifact(blobs->model, std::move(blobs->constants),
+                               *model(), model_id_, target);
     absl::StatusOr<std::unique_ptr<CompiledModel>> made =
         parts.ok()
             ? CompiledModel::FromParts(*model(), *std::move(parts), nullptr,
                                        device(), options_.cudagraphs)
             : parts.status();
-    // For another machine, or with a trace that depends on the elements of the
-    // arguments that it was made with.
-    if (absl::IsFailedPrecondition(made.status()) && HasTraceCompiler()) {
+    // No longer there, for another machine, or with a trace that depends on the
+    // elements of the arguments that it was made with.
+    if ((is_lost || absl::IsFailedPrecondition(made.status())) &&
+        HasTraceCompiler()) {
       Log(LogChannel::kWarning,
           absl::StrCat(source()->name(), " is compiled anew: ",
                        std::string(made.status().message())));
@@ -194,7 +198,8 @@ absl::Status CompiledBackend::SaveMoreFor(const Model& changed,
     version = {"",
                std::make_shared<const ArtifactBlobs>(std::move(replaced)),
                std::move(version.inputs),
-               {}};
+               {},
+               nullptr};
   }
   return SaveKept(versions, state, more);
 }

@@ -128,9 +128,9 @@ absl::StatusOr<Table::Version> CompiledBackend::Compile(
   const std::shared_ptr<CompiledModel> version = Loaded(*std::move(compiled));
   if (is_prepared_) ++counters_->recompilations;
   {
+    KeptVersion kept = Keep(version, inputs, cache_.get());
     std::lock_guard<std::mutex> lock(kept_mutex_);
-    kept_.push_back(
-        {version->cache().key, version->artifact(), inputs, version});
+    kept_.push_back(std::move(kept));
   }
   if (settings_->built)
     settings_->built(absl::StrCat(name_, "_", key_), *version,
@@ -231,8 +231,7 @@ absl::StatusOr<bool> CompiledBackend::Repair(
     std::lock_guard<std::mutex> lock(kept_mutex_);
     for (KeptVersion& kept : kept_) {
       if (kept.loaded.lock() != version) continue;
-      kept.key = version->cache().key;
-      kept.artifact = version->artifact();
+      kept = Keep(version, std::move(kept.inputs), cache_.get());
     }
   }
   if (settings_->built)

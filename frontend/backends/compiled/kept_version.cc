@@ -11,6 +11,20 @@
 
 namespace aitune::frontend {
 
+KeptVersion Keep(const std::shared_ptr<const CompiledModel>& version,
+                 std::vector<InputDescription> inputs, Cache* cache) {
+  KeptVersion kept;
+  kept.key = version->cache().key;
+  kept.artifact = version->artifact();
+  kept.inputs = std::move(inputs);
+  kept.loaded = version;
+  const std::optional<CacheKey> key = CacheKey::Parse(kept.key);
+  if (kept.artifact != nullptr || cache == nullptr || !key) return kept;
+  auto entry = cache->Hold(*key);
+  if (entry.ok()) kept.entry = *std::move(entry);
+  return kept;
+}
+
 absl::StatusOr<ArtifactBlobs> BlobsOf(const KeptVersion& version,
                                       Cache* cache) {
   if (version.artifact != nullptr) return *version.artifact;
@@ -25,7 +39,9 @@ absl::StatusOr<ArtifactBlobs> BlobsOf(const KeptVersion& version,
       return absl::FailedPreconditionError(
           absl::StrCat("this model has no stored form: ", report.detail));
   }
-  CacheLookup found = cache->Find(*key);
+  CacheLookup found;
+  if (version.entry != nullptr) found = version.entry->Read();
+  if (!found.entry) found = cache->Find(*key);
   if (!found.entry)
     return absl::DataLossError(
         absl::StrCat("the compiled model is no longer in the cache in ",

@@ -26,10 +26,19 @@ struct KeptVersion {
   std::shared_ptr<const ArtifactBlobs> artifact;  // null: in the cache
   std::vector<InputDescription> inputs;           // that the version is for
   std::weak_ptr<const CompiledModel> loaded;      // where it is loaded
+  // Its entry, which others may remove from the cache; null if it is in memory,
+  // or could not be held.
+  std::shared_ptr<const HeldEntry> entry;
 };
 
-// The stored form of `version`, from memory or from `cache` (which may be
-// null). kFailedPrecondition if it has none, kDataLoss if the cache lost it.
+// Keeps the stored form that `version` has in `cache` (which may be null), or
+// in memory.
+KeptVersion Keep(const std::shared_ptr<const CompiledModel>& version,
+                 std::vector<InputDescription> inputs, Cache* cache);
+
+// The stored form of `version`, from memory, from its entry, or from `cache`
+// (which may be null). kFailedPrecondition if it has none, kDataLoss if it
+// could not be held and the cache lost it, or the cache's folder is gone.
 absl::StatusOr<ArtifactBlobs> BlobsOf(const KeptVersion& version, Cache* cache);
 
 // Writes each of `versions` to a file in `folder` and adds the files to `state`

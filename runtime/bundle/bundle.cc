@@ -6,18 +6,17 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <fstream>
-#include <set>
 #include <utility>
 #include <vector>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "runtime/bundle/bundle.pb.h"
+#include "runtime/bundle/bundle_file.h"
 #include "runtime/bundle/staged_file.h"
+#include "runtime/bundle/write_folder.h"
 #include "runtime/hash/sha256.h"
 #include "runtime/status/status_macros.h"
 
@@ -35,27 +34,6 @@ constexpr size_t kAlignment = 64;
 constexpr char kIndexFile[] = "index";
 constexpr uint64_t kLargestIndex = size_t{64} << 20;
 
-absl::Status SystemError(const fs::path& path, const char* what, int error) {
-  const std::string text =
-      absl::StrCat(path.string(), ": ", what, ": ", std::strerror(error));
-  switch (error) {
-    case ENOENT:
-      return absl::NotFoundError(text);
-    case EACCES:
-    case EPERM:
-    case EROFS:
-      return absl::PermissionDeniedError(text);
-    case ENOSPC:
-    case EDQUOT:
-      return absl::ResourceExhaustedError(text);
-    case ELOOP:
-      return absl::InvalidArgumentError(absl::StrCat(
-          path.string(), ": is a link, which a bundle can't have"));
-    default:
-      return absl::UnknownError(text);
-  }
-}
-
 absl::Status NoBundle(const fs::path& path, const std::string& why) {
   return absl::InvalidArgumentError(
       absl::StrCat(path.string(),
@@ -66,61 +44,6 @@ absl::Status NoBundle(const fs::path& path, const std::string& why) {
 
 absl::Status Damaged(const fs::path& path, const std::string& why) {
   return absl::DataLossError(absl::StrCat(path.string(), ": damaged: ", why));
-}
-
-class File {
- public:
-  explicit File(int descriptor) : descriptor_(descriptor) {}
-  ~File() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  int descriptor() const { return descriptor_; }
-
- private:
-  const int descriptor_;
-};
-
-// Writes `parts` to the file `path`, which was opened as `file`.
-absl::Status WriteParts(const File& file, const fs::path& path,
-                        const std::vector<std::string_view>& parts) {
-  if (file.descriptor() < 0) return SystemError(path, "can't be made", errno);
-  for (std::string_view part : parts) {
-    while (!part.empty()) {
-      const ssize_t written =
-          write(file.descriptor(), part.data(), part.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) return SystemError(path, "can't be written", errno);
-      part.remove_prefix(written);
-    }
-  }
-  if (fsync(file.descriptor()) != 0)
-    return SystemError(path, "can't be written", errno);
-  return absl::OkStatus();
-}
-
-// Makes the file `path`, which must not be there; one that fails leaves none.
-absl::Status WriteFile(const fs::path& path,
-                       const std::vector<std::string_view>& parts) {
-  const File file(open(path.c_str(),
-                       O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-                       0644));
-  const absl::Status status = WriteParts(file, path, parts);
-  if (!status.ok() && file.descriptor() >= 0) unlink(path.c_str());
-  return status;
-}
-
-// Makes what was created, renamed or removed in `folder` last.
-absl::Status SyncFolder(const fs::path& folder) {
-  const File file(open(folder.empty() ? "." : folder.c_str(),
-                       O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (file.descriptor() < 0)
-    return SystemError(folder, "can't be opened", errno);
-  // Some file systems have nothing to do here, and say so.
-  if (fsync(file.descriptor()) != 0 && errno != EINVAL && errno != EROFS)
-    return SystemError(folder, "can't be written", errno);
-  return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> ReadFile(const fs::path& path) {
@@ -243,48 +166,6 @@ absl::Status CheckIsReplaceable(const fs::path& path) {
                    "or folder that may be replaced"));
 }
 
-absl::StatusOr<std::string> WriteFolder(const fs::path& path,
-                                        const Blobs& blobs,
-                                        const std::string& index) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) return SystemError(path, "can't be made", error.value());
-  if (!fs::is_empty(path, error) || error)
-    return absl::AlreadyExistsError(
-        absl::StrCat(path.string(), ": is not an empty folder"));
-  // Half a bundle would be in the way of the next one. What another writer
-  // made in the same folder stays.
-  std::vector<fs::path> made;
-  absl::Cleanup undo = [&] {
-    std::error_code ignored;
-    for (const fs::path& file : made) {
-      fs::remove(file, ignored);
-      // Those with something in them stay.
-      for (fs::path folder = file.parent_path();
-           folder != path && fs::remove(folder, ignored);)
-        folder = folder.parent_path();
-    }
-  };
-  // Those with names that must last: each folder on the way to a blob.
-  std::set<fs::path> folders = {path, path.parent_path()};
-  for (const auto& [name, bytes] : blobs) {
-    const fs::path file = path / name;
-    fs::create_directories(file.parent_path(), error);
-    if (error) return SystemError(file, "can't be made", error.value());
-    AITUNE_RETURN_IF_ERROR(WriteFile(file, {bytes}));
-    made.push_back(file);
-    for (fs::path folder = file.parent_path(); folders.insert(folder).second;)
-      folder = folder.parent_path();
-  }
-  for (const fs::path& folder : folders)
-    AITUNE_RETURN_IF_ERROR(SyncFolder(folder));
-  // Last: a folder without an index is no bundle.
-  AITUNE_RETURN_IF_ERROR(WriteFile(path / kIndexFile, {Head(index)}));
-  AITUNE_RETURN_IF_ERROR(SyncFolder(path));
-  std::move(undo).Cancel();
-  return Sha256Hex(index);
-}
-
 // Whether a bundle with `blobs` may have another one of this name.
 absl::Status CheckName(const fs::path& path, const std::string& name,
                        const Blobs& blobs) {
@@ -375,8 +256,14 @@ absl::StatusOr<std::string> WriteBundle(const fs::path& path,
     entry.set_size(bytes.size());
     entry.set_sha256(Bytes(Sha256Of(bytes)));
   }
-  if (format == BundleFormat::kFolder)
-    return WriteFolder(path, blobs, proto.SerializeAsString());
+  if (format == BundleFormat::kFolder) {
+    const std::string index = proto.SerializeAsString();
+    const std::string head = Head(index);
+    std::vector<FolderFile> files(blobs.begin(), blobs.end());
+    files.emplace_back(kIndexFile, head);  // without it, it is no bundle
+    AITUNE_RETURN_IF_ERROR(WriteFolder(path, files));
+    return Sha256Hex(index);
+  }
   // Offsets count from the end of the index, whose size they would change.
   size_t offset = 0;
   for (BundleEntryProto& entry : *proto.mutable_entries()) {

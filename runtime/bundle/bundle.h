@@ -33,8 +33,9 @@ using Blobs = std::map<std::string, std::string, std::less<>>;
 using BlobDigests = std::map<std::string, std::string, std::less<>>;
 
 // Writes `blobs` to `path`, a file, or a folder that is empty or not there yet.
-// Everything is on the disk when it returns, names and contents; a file appears
-// at once or not at all, also when several threads or processes write it.
+// Everything is on the disk when it returns, names and contents; it appears at
+// once or not at all, also when several threads or processes write it (a folder
+// that can't be replaced is filled instead, see write_folder.h).
 // Returns the digest of the bundle: 64 hexadecimal digits that change with
 // any byte or name of it. kInvalidArgument for a name that is not allowed,
 // kAlreadyExists for a folder with something in it; else the system's error,

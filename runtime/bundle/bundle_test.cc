@@ -259,7 +259,11 @@ TEST_P(BundleTest, NothingIsLeftOfAFolderThatFails) {
   if (!folder()) GTEST_SKIP() << "a file may have both parts";
   const Blobs blobs = {{"a", "x"}, {"a/b", "x"}};
   EXPECT_FALSE(WriteBundle(path_, blobs, GetParam()).ok());
+  EXPECT_TRUE(fs::is_empty(root_));
+  fs::create_directory(path_);
+  EXPECT_FALSE(WriteBundle(path_, blobs, GetParam()).ok());
   EXPECT_TRUE(fs::is_empty(path_));
+  EXPECT_EQ(std::distance(fs::directory_iterator(root_), {}), 1);
   Write();
 }
 

@@ -1,4 +1,4 @@
-// The file that is written beside PATH before it takes its place:
+// The file or folder that is written beside PATH before it takes its place:
 // "PATH.<16 hexadecimal digits>.tmp".
 #ifndef AITUNE_RUNTIME_BUNDLE_STAGED_FILE_H_
 #define AITUNE_RUNTIME_BUNDLE_STAGED_FILE_H_
@@ -18,6 +18,11 @@ int OpenStagedFile(const std::filesystem::path& path,
 // user's, not links, that nobody has locked. Errors are ignored: they stay for
 // the next time. Thread-safe.
 void RemoveDeadStagedFiles(const std::filesystem::path& path);
+
+// The same for a folder, with all that is in it. `path` ends in a name.
+int OpenStagedFolder(const std::filesystem::path& path,
+                     std::filesystem::path* staged);
+void RemoveDeadStagedFolders(const std::filesystem::path& path);
 
 }  // namespace aitune
 

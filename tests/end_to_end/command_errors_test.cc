@@ -83,6 +83,41 @@ TEST(CommandLine, FullDisk) {
   }
 }
 
+// In a file system of its own, which only root may mount.
+TEST(CommandLine, AFullDiskKeepsTheCheckpointThatWasThere) {
+  torch::jit::Module wide("__torch__.Wide");
+  wide.register_parameter("weight", torch::randn({512, 512}), false);
+  wide.define(
+      "def forward(self, x: Tensor):\n"
+      "    return torch.relu(torch.linear(x, self.weight))\n");
+  wide.save(Path("wide.pt"));  // 1 MB
+  std::ofstream(Path("full_disk.sh")) << R"script(
+mkdir -p disk && mount -t tmpfs -o size=500k none disk || exit 77
+deploy="$1 deploy --no-cache --seconds 0.02"
+$deploy tiny.pt --inputs samples.pt --save disk/net.aitune || exit 1
+cp disk/net.aitune before.aitune
+for save in disk/net.aitune disk/net/; do
+  $deploy wide.pt --input 'float32[2,512]' --save $save 2>&1 && exit 2
+done
+cmp before.aitune disk/net.aitune || exit 3
+echo "disk: $(ls -A disk)"
+$1 run disk/net.aitune --inputs samples.pt || exit 4
+)script";
+  const Outcome outcome = Shell(
+      "unshare --mount $(test $(id -u) = 0 || echo --map-root-user) "
+      "sh full_disk.sh " +
+      ProgramPath());
+  if (outcome.code == 77 || outcome.err.find("unshare") != std::string::npos)
+    GTEST_SKIP() << "this user may not mount a tmpfs";
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  for (const char* save : {"disk/net.aitune", "disk/net"})
+    EXPECT_THAT(outcome.out,
+                testing::ContainsRegex(absl::StrCat(
+                    "aitune: .*", save,
+                    "\\.[^\n]*can't be written: No space left on device")));
+  EXPECT_THAT(outcome.out, HasSubstr("\ndisk: net.aitune\n"));
+}
+
 TEST(CommandLine, LogsSpeakForEveryCommand) {
   setenv("AITUNE_LOGS", "output_code,nothing", /*overwrite=*/1);
   for (const char* command : {"tune tiny.pt --seconds 0", "run tiny.pt"}) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/checkpoint/checkpoint.pb.h"
 #include "frontend/checkpoint/weight_codes.h"
@@ -141,10 +142,17 @@ absl::StatusOr<std::string> SaveCheckpoint(const Backend& backend,
 
 namespace {
 
+// How the model is read from its part.
+enum class Reading {
+  kOnce,   // its memory goes meanwhile; kAborted if that can't be done
+  kTwice,  // it stays until the model is there
+};
+
 // The checkpoint of these blobs. `path` is what errors call it.
 absl::StatusOr<LoadedCheckpoint> FromBlobs(Blobs blobs,
                                            const BlobDigests& digests,
-                                           const fs::path& path) {
+                                           const fs::path& path,
+                                           Reading reading) {
   CheckpointProto proto;
   if (blobs.count(kModel) == 0 || !proto.ParseFromString(blobs[kCheckpoint]))
     return absl::InvalidArgumentError(
@@ -160,7 +168,11 @@ absl::StatusOr<LoadedCheckpoint> FromBlobs(Blobs blobs,
   // can still be deployed elsewhere; deploying it there says what is missing.
   const absl::StatusOr<Device> device = Device::Parse(proto.backend().device());
   if (device.ok() && device->is_gpu()) StartLibTorchCuda(*device).IgnoreError();
-  AITUNE_ASSIGN_OR_RETURN(Model model, ModelFromBytes(blobs[kModel]));
+  AITUNE_ASSIGN_OR_RETURN(Model model,
+                          reading == Reading::kOnce
+                              ? ModelFromOwnBytes(std::move(blobs[kModel]))
+                              : ModelFromBytes(blobs[kModel]));
+  blobs.erase(kModel);
   AITUNE_RETURN_IF_ERROR(PutBackWeights(path.string(), &blobs, &model));
   // Read by the backend while it is loaded, and not after.
   AITUNE_ASSIGN_OR_RETURN(const std::unique_ptr<PrivateFolder> folder,
@@ -191,22 +203,37 @@ absl::StatusOr<LoadedCheckpoint> FromBlobs(Blobs blobs,
   return loaded;
 }
 
+// `read` gives the blobs and their digests.
+absl::StatusOr<LoadedCheckpoint> Load(
+    absl::FunctionRef<absl::StatusOr<Blobs>(BlobDigests* digests)> read,
+    const fs::path& path) {
+  absl::StatusOr<LoadedCheckpoint> loaded;
+  for (const Reading reading : {Reading::kOnce, Reading::kTwice}) {
+    BlobDigests digests;
+    AITUNE_ASSIGN_OR_RETURN(Blobs blobs, read(&digests));
+    loaded = FromBlobs(std::move(blobs), digests, path, reading);
+    if (!absl::IsAborted(loaded.status())) break;
+  }
+  return loaded;
+}
+
 }  // namespace
 
 absl::StatusOr<LoadedCheckpoint> LoadCheckpoint(
     const fs::path& path, std::optional<std::string_view> digest) {
-  BlobDigests digests;
-  AITUNE_ASSIGN_OR_RETURN(Blobs blobs, ReadBundle(path, digest, &digests));
-  return FromBlobs(std::move(blobs), digests, path);
+  return Load(
+      [&](BlobDigests* digests) { return ReadBundle(path, digest, digests); },
+      path);
 }
 
 absl::StatusOr<LoadedCheckpoint> LoadCheckpointBytes(
     std::string_view bytes, std::optional<std::string_view> digest) {
   constexpr char kName[] = "the checkpoint in memory";
-  BlobDigests digests;
-  AITUNE_ASSIGN_OR_RETURN(Blobs blobs,
-                          ParseBundle(bytes, digest, kName, &digests));
-  return FromBlobs(std::move(blobs), digests, kName);
+  return Load(
+      [&](BlobDigests* digests) {
+        return ParseBundle(bytes, digest, kName, digests);
+      },
+      kName);
 }
 
 }  // namespace aitune::frontend

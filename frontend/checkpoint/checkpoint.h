@@ -58,7 +58,8 @@ absl::StatusOr<LoadedCheckpoint> LoadCheckpoint(
     const std::filesystem::path& path,
     std::optional<std::string_view> digest = {});
 
-// The same from the bytes of a checkpoint that was saved as one file.
+// The same from the bytes of a checkpoint that was saved as one file. Takes the
+// model's memory beside `bytes`, as LoadCheckpoint does beside nothing.
 absl::StatusOr<LoadedCheckpoint> LoadCheckpointBytes(
     std::string_view bytes, std::optional<std::string_view> digest = {});
 

@@ -1,14 +1,24 @@
 #include "frontend/torchscript/model_bytes.h"
 
+#include <caffe2/serialize/read_adapter_interface.h>
+#include <sys/mman.h>
 #include <torch/csrc/jit/serialization/export.h>
 #include <torch/csrc/jit/serialization/import.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "frontend/json/json_writer.h"
@@ -19,6 +29,77 @@
 
 namespace aitune::frontend {
 namespace {
+
+// The bytes of a model, as LibTorch reads them.
+class BytesReader : public caffe2::serialize::ReadAdapterInterface {
+ public:
+  // `bytes` must outlive this.
+  explicit BytesReader(std::string_view bytes) : bytes_(bytes) {}
+  size_t size() const override { return bytes_.size(); }
+  size_t read(uint64_t position, void* to, size_t size,
+              const char* /*what*/) const override {
+    if (position >= bytes_.size()) return 0;
+    size = std::min<size_t>(size, bytes_.size() - position);
+    std::memcpy(to, bytes_.data() + position, size);
+    return size;
+  }
+
+ private:
+  const std::string_view bytes_;
+};
+
+// Gives the pages of large reads, which are tensors, back to the system.
+class FreeingReader : public caffe2::serialize::ReadAdapterInterface {
+ public:
+  explicit FreeingReader(std::string bytes)
+      : bytes_(std::move(bytes)), reader_(bytes_) {}
+
+  // Whether something was to be read that is no longer there.
+  bool missed() const { return missed_; }
+
+  size_t size() const override { return bytes_.size(); }
+  size_t read(uint64_t position, void* to, size_t size,
+              const char* what) const override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto after = freed_.lower_bound(position + size);
+    if (after != freed_.begin() && std::prev(after)->second > position) {
+      missed_ = true;
+      return 0;  // which LibTorch makes an error
+    }
+    if (size < kLeast) return reader_.read(position, to, size, what);
+    size_t done = 0;
+    while (done < size) {
+      const size_t got =
+          reader_.read(position + done, static_cast<char*>(to) + done,
+                       std::min(kStep, size - done), what);
+      if (got == 0) break;
+      Free(position + done, got);
+      done += got;
+    }
+    return done;
+  }
+
+ private:
+  static constexpr size_t kLeast = size_t{1} << 20;  // bytes of a read
+  static constexpr size_t kStep = size_t{4} << 20;   // bytes, at once
+
+  void Free(uint64_t position, size_t size) const {
+    const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    const auto start = reinterpret_cast<uint64_t>(bytes_.data());
+    const uint64_t begin = (start + position + page - 1) / page * page;
+    const uint64_t end = (start + position + size) / page * page;
+    if (begin >= end) return;
+    if (madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED) ==
+        0)
+      freed_[begin - start] = end - start;
+  }
+
+  const std::string bytes_;
+  const BytesReader reader_;
+  mutable std::mutex mutex_;
+  mutable std::map<uint64_t, uint64_t> freed_;  // ends by begins, in bytes
+  mutable bool missed_ = false;
+};
 
 // JSON: {"disabled": [path, ...], "substitutes": {path: source, ...}}.
 constexpr char kChangesFile[] = "aitune_submodules";
@@ -87,15 +168,17 @@ absl::StatusOr<std::string> ModelBytes(const Model& model) {
   return bytes;
 }
 
-absl::StatusOr<Model> ModelFromBytes(const std::string& bytes,
-                                     const LoadOptions& options) {
+namespace {
+
+absl::StatusOr<Model> ModelFrom(
+    const std::shared_ptr<caffe2::serialize::ReadAdapterInterface>& bytes,
+    const LoadOptions& options) {
   std::optional<torch::jit::Module> module;
   torch::jit::ExtraFilesMap files = {{kChangesFile, ""}};
   SubmoduleChanges changes;
   const absl::Status status = CatchExceptions(
       absl::StatusCode::kInvalidArgument, "loading the model", [&] {
-        std::istringstream stream(bytes);
-        module = torch::jit::load(stream, at::kCPU, files);
+        module = torch::jit::load(bytes, at::kCPU, files);
         MoveTo(*module, at::kCPU);
         if (!files[kChangesFile].empty())
           changes = ParseChanges(files[kChangesFile]);
@@ -108,6 +191,22 @@ absl::StatusOr<Model> ModelFromBytes(const std::string& bytes,
     AITUNE_RETURN_IF_ERROR(model.Disable(name));
   for (const auto& [name, source] : changes.substitutes)
     AITUNE_RETURN_IF_ERROR(model.Substitute(name, source));
+  return model;
+}
+
+}  // namespace
+
+absl::StatusOr<Model> ModelFromBytes(const std::string& bytes,
+                                     const LoadOptions& options) {
+  return ModelFrom(std::make_shared<BytesReader>(bytes), options);
+}
+
+absl::StatusOr<Model> ModelFromOwnBytes(std::string bytes,
+                                        const LoadOptions& options) {
+  const auto reader = std::make_shared<FreeingReader>(std::move(bytes));
+  absl::StatusOr<Model> model = ModelFrom(reader, options);
+  if (reader->missed())
+    return absl::AbortedError("the model's parts have to be read twice");
   return model;
 }
 

@@ -17,6 +17,12 @@ absl::StatusOr<std::string> ModelBytes(const Model& model);
 absl::StatusOr<Model> ModelFromBytes(const std::string& bytes,
                                      const LoadOptions& options = {});
 
+// The same, with less memory: the system gets back that of `bytes` as tensors
+// are read from it, and `bytes` is empty afterwards. kAborted for bytes of
+// which a part has to be read twice, as ModelFromBytes does.
+absl::StatusOr<Model> ModelFromOwnBytes(std::string bytes,
+                                        const LoadOptions& options = {});
+
 }  // namespace aitune::frontend
 
 #endif  // AITUNE_FRONTEND_TORCHSCRIPT_MODEL_BYTES_H_

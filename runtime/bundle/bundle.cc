@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
+#include <memory>
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -46,27 +48,47 @@ absl::Status Damaged(const fs::path& path, const std::string& why) {
   return absl::DataLossError(absl::StrCat(path.string(), ": damaged: ", why));
 }
 
-absl::StatusOr<std::string> ReadFile(const fs::path& path) {
+// A file that is read, and how many bytes it has.
+struct OpenedFile {
+  std::unique_ptr<const File> file;
+  uint64_t size = 0;
+};
+
+absl::StatusOr<OpenedFile> OpenFile(const fs::path& path) {
   // Without O_NONBLOCK, opening a pipe would wait for its other end. The flag
   // changes nothing for regular files.
-  const File file(
+  auto file = std::make_unique<const File>(
       open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (file.descriptor() < 0) return SystemError(path, "can't be read", errno);
+  if (file->descriptor() < 0) return SystemError(path, "can't be read", errno);
   struct stat status = {};
-  if (fstat(file.descriptor(), &status) != 0)
+  if (fstat(file->descriptor(), &status) != 0)
     return SystemError(path, "can't be read", errno);
   if (!S_ISREG(status.st_mode)) return NoBundle(path, "it is no regular file");
-  std::string bytes(status.st_size, '\0');
+  return OpenedFile{std::move(file), static_cast<uint64_t>(status.st_size)};
+}
+
+// `size` bytes of the file `path` from `position` on, which it had when it was
+// opened.
+absl::StatusOr<std::string> ReadPart(const OpenedFile& file,
+                                     const fs::path& path, uint64_t position,
+                                     uint64_t size) {
+  std::string bytes(size, '\0');
   size_t done = 0;
   while (done < bytes.size()) {
     const ssize_t got =
-        read(file.descriptor(), bytes.data() + done, bytes.size() - done);
+        pread(file.file->descriptor(), bytes.data() + done, bytes.size() - done,
+              static_cast<off_t>(position + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return SystemError(path, "can't be read", errno);
     if (got == 0) return Damaged(path, "it became shorter");
     done += got;
   }
   return bytes;
+}
+
+absl::StatusOr<std::string> ReadFile(const fs::path& path) {
+  AITUNE_ASSIGN_OR_RETURN(const OpenedFile file, OpenFile(path));
+  return ReadPart(file, path, 0, file.size);
 }
 
 std::string Bytes(const Sha256Digest& digest) {
@@ -91,6 +113,14 @@ struct Index {
   std::string digest;
 };
 
+// What a header, which has no fewer bytes than one, says.
+uint64_t IndexSize(std::string_view header) {
+  uint64_t size = 0;
+  for (int i = 0; i < 8; ++i)
+    size |= uint64_t{static_cast<uint8_t>(header[kMagicBytes + i])} << (8 * i);
+  return size;
+}
+
 absl::StatusOr<Index> ParseHead(const fs::path& path, std::string_view bytes,
                                 std::optional<std::string_view> digest) {
   if (digest &&
@@ -103,9 +133,7 @@ absl::StatusOr<Index> ParseHead(const fs::path& path, std::string_view bytes,
   if (bytes.size() < kHeaderBytes ||
       bytes.substr(0, kMagicBytes) != std::string_view(kMagic, kMagicBytes))
     return NoBundle(path, "it does not begin like one");
-  uint64_t size = 0;
-  for (int i = 0; i < 8; ++i)
-    size |= uint64_t{static_cast<uint8_t>(bytes[kMagicBytes + i])} << (8 * i);
+  const uint64_t size = IndexSize(bytes);
   if (size > kLargestIndex || size > bytes.size() - kHeaderBytes)
     return Damaged(path, "it is too short");
   const std::string_view text = bytes.substr(kHeaderBytes, size);
@@ -310,13 +338,58 @@ bool IsBundle(const fs::path& path) {
          std::string_view(magic, kMagicBytes) == kMagic;
 }
 
+namespace {
+
+// The blobs of a file of `size` bytes with this index, of which `read` gives
+// those at a position.
+absl::StatusOr<Blobs> BlobsOf(const Index& index, uint64_t size,
+                              const std::string& name,
+                              absl::FunctionRef<absl::StatusOr<std::string>(
+                                  uint64_t position, uint64_t size)>
+                                  read,
+                              BlobDigests* digests) {
+  const uint64_t begin = AlignUp(index.bytes);
+  // Where the blob before ended: blobs that share bytes would make a small file
+  // a large one in memory.
+  uint64_t end = 0;
+  Blobs blobs;
+  for (const BundleEntryProto& entry : index.proto.entries()) {
+    AITUNE_RETURN_IF_ERROR(CheckName(name, entry.name(), blobs));
+    if (begin > size || entry.offset() > size - begin ||
+        entry.size() > size - begin - entry.offset())
+      return Damaged(name, absl::StrCat("it ends within ", entry.name()));
+    if (entry.offset() < end)
+      return Damaged(name, absl::StrCat(entry.name(),
+                                        " begins within the part before it"));
+    end = entry.offset() + entry.size();
+    AITUNE_ASSIGN_OR_RETURN(std::string blob,
+                            read(begin + entry.offset(), entry.size()));
+    AITUNE_RETURN_IF_ERROR(CheckBlob(name, entry, blob, digests));
+    blobs.emplace(entry.name(), std::move(blob));
+  }
+  return blobs;
+}
+
+}  // namespace
+
 absl::StatusOr<Blobs> ReadBundle(const fs::path& path,
                                  std::optional<std::string_view> digest,
                                  BlobDigests* digests) {
   std::error_code error;
   if (fs::is_directory(path, error)) return ReadFolder(path, digest, digests);
-  AITUNE_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
-  return ParseBundle(bytes, digest, path.string(), digests);
+  AITUNE_ASSIGN_OR_RETURN(const OpenedFile file, OpenFile(path));
+  const auto read = [&](uint64_t position, uint64_t size) {
+    return ReadPart(file, path, position, size);
+  };
+  AITUNE_ASSIGN_OR_RETURN(std::string head,
+                          read(0, std::min<uint64_t>(kHeaderBytes, file.size)));
+  // A larger index is refused by what follows.
+  if (head.size() == kHeaderBytes && IndexSize(head) <= kLargestIndex) {
+    AITUNE_ASSIGN_OR_RETURN(
+        head, read(0, std::min(kHeaderBytes + IndexSize(head), file.size)));
+  }
+  AITUNE_ASSIGN_OR_RETURN(const Index index, ParseHead(path, head, digest));
+  return BlobsOf(index, file.size, path.string(), read, digests);
 }
 
 absl::StatusOr<Blobs> ParseBundle(std::string_view bytes,
@@ -324,26 +397,11 @@ absl::StatusOr<Blobs> ParseBundle(std::string_view bytes,
                                   const std::string& name,
                                   BlobDigests* digests) {
   AITUNE_ASSIGN_OR_RETURN(const Index index, ParseHead(name, bytes, digest));
-  const size_t begin = AlignUp(index.bytes);
-  // Where the blob before ended: blobs that share bytes would make a small file
-  // a large one in memory.
-  uint64_t end = 0;
-  Blobs blobs;
-  for (const BundleEntryProto& entry : index.proto.entries()) {
-    AITUNE_RETURN_IF_ERROR(CheckName(name, entry.name(), blobs));
-    if (begin > bytes.size() || entry.offset() > bytes.size() - begin ||
-        entry.size() > bytes.size() - begin - entry.offset())
-      return Damaged(name, absl::StrCat("it ends within ", entry.name()));
-    if (entry.offset() < end)
-      return Damaged(name, absl::StrCat(entry.name(),
-                                        " begins within the part before it"));
-    end = entry.offset() + entry.size();
-    const std::string_view blob =
-        bytes.substr(begin + entry.offset(), entry.size());
-    AITUNE_RETURN_IF_ERROR(CheckBlob(name, entry, blob, digests));
-    blobs.emplace(entry.name(), blob);
-  }
-  return blobs;
+  const auto read = [&](uint64_t position,
+                        uint64_t size) -> absl::StatusOr<std::string> {
+    return std::string(bytes.substr(position, size));
+  };
+  return BlobsOf(index, bytes.size(), name, read, digests);
 }
 
 }  // namespace aitune

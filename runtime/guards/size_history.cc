@@ -34,6 +34,41 @@ bool AlwaysEqual(const std::vector<std::vector<int64_t>>& sizes, size_t a,
       [a, b](const std::vector<int64_t>& call) { return call[a] == call[b]; });
 }
 
+// Calls of a group that are remembered whatever they show, for the notes.
+constexpr size_t kKeptCalls = 16;
+// Groups that are remembered: constants in calls make more of them.
+constexpr size_t kMostGroups = 256;
+
+// Whether a call shows what the `known` ones, which have as many axes, do not:
+// that an axis has several sizes, or that two axes are not always equal.
+bool ShowsMore(const std::vector<std::vector<int64_t>>& known,
+               const std::vector<int64_t>& call) {
+  // Axes that are always equal are so to the first of them.
+  std::map<std::vector<int64_t>, int64_t> by_known;
+  for (size_t axis = 0; axis < call.size(); ++axis) {
+    std::vector<int64_t> sizes;
+    for (const std::vector<int64_t>& one : known) sizes.push_back(one[axis]);
+    const bool is_fixed = std::all_of(sizes.begin(), sizes.end(),
+                                      [&](int64_t s) { return s == sizes[0]; });
+    if (is_fixed && call[axis] != sizes[0]) return true;
+    const auto [equal, is_new] = by_known.emplace(std::move(sizes), call[axis]);
+    if (!is_new && equal->second != call[axis]) return true;
+  }
+  return false;
+}
+
+// Remembers a call, unless nothing follows from it. There are no more of these
+// than two for each axis, beside kKeptCalls.
+void Add(const std::vector<int64_t>& call,
+         std::vector<std::vector<int64_t>>& known) {
+  if (std::find(known.begin(), known.end(), call) != known.end()) return;
+  const bool are_alike =
+      std::all_of(known.begin(), known.end(),
+                  [&](const auto& one) { return one.size() == call.size(); });
+  if (known.size() < kKeptCalls || (are_alike && ShowsMore(known, call)))
+    known.push_back(call);
+}
+
 }  // namespace
 
 bool SizeHistory::IsDynamic(const std::vector<std::vector<int64_t>>& calls,
@@ -58,7 +93,11 @@ bool SizeHistory::IsDynamic(const std::vector<std::vector<int64_t>>& calls,
 
 std::vector<InputDescription> SizeHistory::Next(
     absl::Span<const CallInput> inputs, std::vector<std::string>* notes) {
-  std::vector<std::vector<int64_t>>& calls = groups_[GroupName(inputs)];
+  std::vector<std::vector<int64_t>> forgotten;
+  const std::string name = GroupName(inputs);
+  const bool is_kept = groups_.size() < kMostGroups || groups_.count(name) > 0;
+  std::vector<std::vector<int64_t>>& calls =
+      is_kept ? groups_[name] : forgotten;
   std::vector<int64_t> sizes;
   for (const CallInput& input : inputs)
     sizes.insert(sizes.end(), input.sizes.begin(), input.sizes.end());
@@ -68,8 +107,7 @@ std::vector<InputDescription> SizeHistory::Next(
                                return call.size() != sizes.size();
                              }),
               calls.end());
-  if (std::find(calls.begin(), calls.end(), sizes) == calls.end())
-    calls.push_back(sizes);
+  Add(sizes, calls);
 
   std::vector<InputDescription> descriptions;
   std::vector<size_t> symbol_axes;  // symbol -> its first axis, flat
@@ -90,7 +128,7 @@ std::vector<InputDescription> SizeHistory::Next(
       if (symbol == symbol_axes.size()) symbol_axes.push_back(flat);
       axis.symbol = static_cast<int>(symbol);
       if (notes == nullptr) continue;
-      std::set<int64_t> seen;
+      std::set<int64_t> seen = {sizes[flat]};
       for (const std::vector<int64_t>& call : calls) seen.insert(call[flat]);
       notes->push_back(absl::StrCat(
           "axis ", a, " of input ", i,
@@ -104,11 +142,9 @@ std::vector<InputDescription> SizeHistory::Next(
 
 void SizeHistory::Remember(const Groups& groups) {
   for (const auto& [name, calls] : groups) {
+    if (groups_.size() >= kMostGroups && groups_.count(name) == 0) continue;
     std::vector<std::vector<int64_t>>& known = groups_[name];
-    for (const std::vector<int64_t>& sizes : calls) {
-      if (std::find(known.begin(), known.end(), sizes) == known.end())
-        known.push_back(sizes);
-    }
+    for (const std::vector<int64_t>& sizes : calls) Add(sizes, known);
   }
 }
 

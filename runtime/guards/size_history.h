@@ -40,8 +40,10 @@ struct DynamicOptions {
 // Not thread-safe.
 class SizeHistory {
  public:
-  // By everything of a call but sizes, as text, the sizes of each call: those
-  // of the axes of all inputs, one after another.
+  // By everything of a call but sizes, as text, the sizes of calls: those of
+  // the axes of all inputs, one after another. Of many calls only those that
+  // something follows from, and of many kinds of calls the first ones: a model
+  // that refuses what it is called with is called again and again.
   using Groups = std::map<std::string, std::vector<std::vector<int64_t>>>;
 
   explicit SizeHistory(DynamicOptions options) : options_(std::move(options)) {}

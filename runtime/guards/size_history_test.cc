@@ -54,6 +54,47 @@ TEST(SizeHistoryTest, SizesAreRememberedElsewhere) {
   EXPECT_THAT(Next(second, {{12, 16}}), ElementsAre("s0 16"));
 }
 
+size_t CallsIn(const SizeHistory& history) {
+  size_t calls = 0;
+  for (const auto& [name, sizes] : history.groups()) calls += sizes.size();
+  return calls;
+}
+
+TEST(SizeHistoryTest, ManyCallsTakeNoMoreMemoryAndCountAsBefore) {
+  SizeHistory history({});
+  for (int64_t i = 0; i < 3000; ++i) {
+    std::vector<std::string> notes;
+    Next(history, {{8 + i, 16, 8 + i, 5}}, &notes);
+    if (i > 0) EXPECT_THAT(notes[0], testing::EndsWith(std::to_string(8 + i)));
+  }
+  EXPECT_LE(CallsIn(history), 16u);
+  // What only a late call shows.
+  EXPECT_THAT(Next(history, {{9000, 16, 9000, 5}}), ElementsAre("s0 16 s0 5"));
+  EXPECT_THAT(Next(history, {{9000, 16, 9001, 5}}), ElementsAre("s0 16 s1 5"));
+  EXPECT_THAT(Next(history, {{9000, 17, 9000, 5}}), ElementsAre("s0 s1 s2 5"));
+  EXPECT_LE(CallsIn(history), 18u);
+  SizeHistory other({});
+  other.Remember(history.groups());
+  EXPECT_THAT(Next(other, {{7, 16, 7, 5}}), ElementsAre("s0 s1 s2 5"));
+}
+
+TEST(SizeHistoryTest, ManyKindsOfCallsTakeNoMoreMemory) {
+  SizeHistory history({});
+  const std::vector<int64_t> sizes = {8};
+  SizeHistory::Groups groups;
+  for (int i = 0; i < 3000; ++i) {
+    CallInput input, number;
+    input.sizes = sizes;
+    number.kind = InputKind::kInt;
+    number.integer = i;
+    EXPECT_EQ(history.Next({input, number}, nullptr).size(), 2u);
+    groups[std::to_string(i)] = {sizes};
+  }
+  EXPECT_LE(history.groups().size(), 256u);
+  history.Remember(groups);
+  EXPECT_LE(history.groups().size(), 256u);
+}
+
 TEST(SizeHistoryTest, FalseAlwaysSpecialises) {
   DynamicOptions options;
   options.dynamic = false;

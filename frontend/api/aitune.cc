@@ -6,10 +6,12 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/api/c_handles.h"
 #include "frontend/api/module.h"
@@ -220,17 +222,6 @@ ait_error* ait_module_record(ait_module* module, const ait_tensor* inputs,
   });
 }
 
-ait_error* ait_module_tune(ait_module* module, const char* strategy,
-                           double milliseconds) {
-  return ait_module_tune_for(module, strategy, milliseconds, -1, nullptr, 0);
-}
-
-ait_error* ait_module_tune_within(ait_module* module, const char* strategy,
-                                  double milliseconds, double tolerance) {
-  return ait_module_tune_for(module, strategy, milliseconds, tolerance, nullptr,
-                             0);
-}
-
 ait_error* ait_module_run(const ait_module* module, const ait_tensor* inputs,
                           size_t count, ait_result** result) {
   return Guarded([&]() -> absl::Status {
@@ -300,6 +291,35 @@ ait_error* ait_module_describe(const ait_module* module, char** text) {
   });
 }
 
+int ait_module_is_tuned(const ait_module* module) {
+  return module != nullptr && module->module->is_tuned() ? 1 : 0;
+}
+
+ait_error* ait_module_set_disabled(ait_module* module, int disabled) {
+  return Guarded([&]() -> absl::Status {
+    AITUNE_RETURN_IF_ERROR(Need(module, "module"));
+    module->module->SetDisabled(disabled != 0);
+    return absl::OkStatus();
+  });
+}
+
+ait_error* ait_module_spec(const ait_module* module, char** text) {
+  return Guarded([&]() -> absl::Status {
+    AITUNE_RETURN_IF_ERROR(Need(module, "module"));
+    AITUNE_RETURN_IF_ERROR(Need(text, "text"));
+    AITUNE_ASSIGN_OR_RETURN(const aitune::GraphSpec spec,
+                            module->module->Spec());
+    return Give(spec.ToString(), text);
+  });
+}
+
+ait_error* ait_module_inspect(ait_module* module, int repeats) {
+  return Guarded([&]() -> absl::Status {
+    AITUNE_RETURN_IF_ERROR(Need(module, "module"));
+    return module->module->Inspect(repeats).status();
+  });
+}
+
 ait_error* ait_module_report(const ait_module* module, const char* format,
                              char** text) {
   return Guarded([&]() -> absl::Status {
@@ -323,15 +343,36 @@ ait_error* ait_module_save(const ait_module* module, const char* path,
   return Guarded([&]() -> absl::Status {
     AITUNE_RETURN_IF_ERROR(Need(module, "module"));
     AITUNE_RETURN_IF_ERROR(Need(path, "path"));
+    const bool is_folder = absl::EndsWith(path, "/");
     AITUNE_ASSIGN_OR_RETURN(
         const std::string saved,
-        module->module->Save(path, aitune::BundleFormat::kFile));
+        module->module->Save(path, is_folder ? aitune::BundleFormat::kFolder
+                                             : aitune::BundleFormat::kFile));
     if (digest != nullptr) std::memcpy(digest, saved.c_str(), 65);
     return absl::OkStatus();
   });
 }
 
+ait_error* ait_sign_checkpoint(const char* path, const char* digest,
+                               const char* key) {
+  return Guarded([&]() -> absl::Status {
+    AITUNE_RETURN_IF_ERROR(Need(path, "path"));
+    AITUNE_RETURN_IF_ERROR(Need(digest, "digest"));
+    AITUNE_RETURN_IF_ERROR(Need(key, "key"));
+    return aitune::SignBundle(path, digest, key);
+  });
+}
+
 void ait_module_free(ait_module* module) { delete module; }
+
+ait_error* ait_set_thread_stance(const char* name) {
+  return Guarded([&]() -> absl::Status {
+    if (name == nullptr) return aitune::SetThreadStance(std::nullopt);
+    AITUNE_ASSIGN_OR_RETURN(const aitune::Stance stance,
+                            aitune::ParseStance(name));
+    return aitune::SetThreadStance(stance);
+  });
+}
 
 ait_error* ait_set_stance(const char* name) {
   return Guarded([&]() -> absl::Status {

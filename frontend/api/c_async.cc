@@ -1,5 +1,4 @@
-// Calls in C that run while their caller does something else, and what ends a
-// tuning.
+// Calls in C that run while their caller does something else.
 #include <ATen/core/ivalue.h>
 
 #include <chrono>
@@ -70,14 +69,6 @@ ait_error* ait_module_run_async(const ait_module* module,
     made->call = module->module->RunAsync(arguments, options);
     made->arguments = std::move(arguments);
     *call = made.release();
-    return absl::OkStatus();
-  });
-}
-
-ait_error* ait_module_cancel_tune(ait_module* module) {
-  return ait::Guarded([&]() -> absl::Status {
-    AITUNE_RETURN_IF_ERROR(ait::Need(module, "module"));
-    module->module->CancelTune();
     return absl::OkStatus();
   });
 }

@@ -1,16 +1,12 @@
-// Bound calls, tuning for ranges and figures of a module, in C.
+// Bound calls and figures of a module, in C.
 #include <ATen/core/ivalue.h>
 
 #include <memory>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "frontend/api/c_handles.h"
-#include "frontend/torchscript/model_inputs.h"
 #include "runtime/backend/bound_call.h"
 #include "runtime/status/status_macros.h"
-#include "runtime/strategy/strategy.h"
 
 struct ait_binding {
   std::unique_ptr<aitune::BoundCall> call;
@@ -76,30 +72,5 @@ ait_error* ait_module_usage(const ait_module* module, ait_usage* usage) {
     if (ait::HasField(*usage, &ait_usage::eager_parts))
       usage->eager_parts = now.eager_parts;
     return absl::OkStatus();
-  });
-}
-
-ait_error* ait_module_tune_for(ait_module* module, const char* strategy,
-                               double milliseconds, double tolerance,
-                               const char* const* inputs, size_t count) {
-  return ait::Guarded([&]() -> absl::Status {
-    AITUNE_RETURN_IF_ERROR(ait::Need(module, "module"));
-    AITUNE_RETURN_IF_ERROR(ait::Need(strategy, "strategy"));
-    if (count > 0) AITUNE_RETURN_IF_ERROR(ait::Need(inputs, "inputs"));
-    AITUNE_ASSIGN_OR_RETURN(auto chosen,
-                            aitune::StrategyByName(strategy, milliseconds));
-    ait::TuneOptions options;
-    if (!(tolerance < 0)) options.tolerance = tolerance;
-    if (count > 0) {
-      aitune::frontend::InputChoice choice;
-      for (size_t i = 0; i < count; ++i) {
-        AITUNE_RETURN_IF_ERROR(ait::Need(inputs[i], "an input"));
-        choice.specs.push_back(inputs[i]);
-      }
-      AITUNE_ASSIGN_OR_RETURN(
-          options.inputs,
-          aitune::frontend::ChooseInputs(module->module->model(), choice));
-    }
-    return module->module->Tune(*chosen, options);
   });
 }

@@ -11,6 +11,7 @@
 #include "frontend/api/module_calls.h"
 #include "frontend/api/module_options.h"
 #include "frontend/checkpoint/checkpoint.h"
+#include "frontend/torchscript/keyword_arguments.h"
 #include "frontend/torchscript/model_bytes.h"
 #include "frontend/values/gpu.h"
 #include "runtime/control/control.h"
@@ -162,6 +163,20 @@ absl::Status Module::SetThreads(int threads) {
         "has"));
   threads_ = threads;
   return absl::OkStatus();
+}
+
+absl::StatusOr<aitune::frontend::ModelInputs> Module::Inputs(
+    const aitune::frontend::InputChoice& choice) const {
+  const std::shared_ptr<TorchScriptSource> source = this->source();
+  return aitune::frontend::ChooseInputs(source->model(), choice);
+}
+
+absl::StatusOr<ValueList> Module::Arguments(const ValueList& positional,
+                                            absl::Span<const std::string> names,
+                                            const ValueList& named) const {
+  const std::shared_ptr<TorchScriptSource> source = this->source();
+  return aitune::frontend::WithKeywordArguments(source->model(), positional,
+                                                names, named);
 }
 
 absl::StatusOr<c10::IValue> Module::Run(const ValueList& arguments) const {

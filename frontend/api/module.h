@@ -27,8 +27,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "compiler/Compiler.h"
 #include "frontend/api/async_call.h"
+#include "frontend/api/backend_choice.h"
 #include "frontend/backends/torchscript_source.h"
 #include "frontend/check/check.h"
 #include "frontend/compiled_model/build_report.h"
@@ -88,9 +90,6 @@ struct ModuleOptions {
   // LibTorch's CUDA library.
   std::string device = "cpu";
 };
-
-// A kind of backend by name, and its configuration.
-using BackendChoice = std::pair<std::string, aitune::ConfigDict>;
 
 struct TuneOptions {
   // The backends to choose from, in order of preference. Empty:
@@ -182,6 +181,19 @@ class Module {
   const std::string& device() const { return options_.device; }
   // The model on the CPU; valid until ReplaceWeights.
   const aitune::frontend::Model& model() const { return source()->model(); }
+
+  // The inputs of the model by `choice`: ChooseInputs, also while another
+  // thread replaces the weights.
+  absl::StatusOr<aitune::frontend::ModelInputs> Inputs(
+      const aitune::frontend::InputChoice& choice) const;
+
+  // The arguments of a call with `positional` and, for the parameter names[i],
+  // the i-th of `named`: WithKeywordArguments, also while another thread
+  // replaces the weights.
+  absl::StatusOr<aitune::frontend::ValueList> Arguments(
+      const aitune::frontend::ValueList& positional,
+      absl::Span<const std::string> names,
+      const aitune::frontend::ValueList& named) const;
 
   // Keeps a copy of `arguments`, which hold `batch` items, as a sample for
   // tuning. From samples of several batch sizes the module learns which axes

@@ -46,6 +46,13 @@ TEST_F(BackendsTest, AreRegisteredByName) {
   for (const BackendDescription& backend : ListBackends()) {
     names.push_back(backend.name);
     EXPECT_FALSE(backend.help.empty());
+    ASSERT_EQ(backend.devices.size(), 2u);
+    EXPECT_EQ(backend.devices[0].type, "cpu");
+    EXPECT_EQ(backend.devices[0].reason, "");
+    EXPECT_EQ(backend.devices[1].type, "cuda");
+    if (!cuda::Device::Open(0).ok()) {
+      EXPECT_FALSE(backend.devices[1].reason.empty());
+    }
   }
   EXPECT_THAT(names, ElementsAre("TorchAOBackend", "TorchEagerBackend",
                                  "TorchInductorBackend", "TorchScriptBackend"));

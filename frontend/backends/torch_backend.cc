@@ -27,6 +27,10 @@ absl::StatusOr<std::shared_ptr<TorchScriptSource>> AsTorchScript(
                        : absl::StrCat("which ", model->name(), " is not")));
 }
 
+absl::Status CheckTorchDevice(const Device& device) {
+  return device.is_gpu() ? LookForLibTorchCuda() : absl::OkStatus();
+}
+
 TorchBackend::TorchBackend(bool autocast_enabled, std::optional<DataType> dtype)
     : autocast_enabled_(autocast_enabled), autocast_dtype_(dtype) {}
 

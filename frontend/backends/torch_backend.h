@@ -21,6 +21,10 @@
 
 namespace aitune::frontend {
 
+// Whether LibTorch can use `device`, "cpu" or "cuda", in this process:
+// BackendFactory::check_device of backends that run TorchScript models.
+absl::Status CheckTorchDevice(const Device& device);
+
 // With autocast, the model's program contains the casts (autocast.h), and
 // outputs are converted back to the dtypes that they have without autocast. On
 // a GPU, inputs in other memory are copied there, and outputs stay there.

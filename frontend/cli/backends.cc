@@ -31,8 +31,19 @@ absl::StatusOr<int> ShowBackends(const Options& options) {
   std::string text = "Backends\n";
   for (const BackendDescription& backend : ListBackends()) {
     absl::StrAppend(&text, Entry(backend.name, backend.help));
-    object["backends"].push_back(
-        {{"name", backend.name}, {"help", backend.help}});
+    json devices = json::array();
+    for (const BackendDevice& device : backend.devices) {
+      absl::StrAppend(&text, "      ", device.type, ": ",
+                      device.reason.empty() ? "can be used" : device.reason,
+                      "\n");
+      devices.push_back({{"type", device.type},
+                         {"usable", device.reason.empty()},
+                         {"reason", device.reason}});
+    }
+    object["backends"].push_back({{"name", backend.name},
+                                  {"help", backend.help},
+                                  {"devices", std::move(devices)},
+                                  {"usable", backend.is_usable()}});
   }
   absl::StrAppend(&text, "\nModes of TorchInductorBackend(mode=...)\n");
   for (const frontend::ModeDescription& mode : frontend::ListModeOptions()) {

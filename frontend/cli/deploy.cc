@@ -6,8 +6,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "frontend/api/backend_choice.h"
 #include "frontend/api/module.h"
-#include "frontend/cli/backend_choice.h"
 #include "frontend/cli/commands.h"
 #include "frontend/cli/memory.h"
 #include "frontend/cli/output_files.h"
@@ -141,7 +141,7 @@ absl::StatusOr<int> Deploy(const Options& options, Progress& progress) {
   ait::TuneOptions tuning;
   for (const std::string& text : options.backends) {
     AITUNE_ASSIGN_OR_RETURN(ait::BackendChoice choice,
-                            ParseBackendChoice(text));
+                            ait::ParseBackendChoice(text));
     tuning.backends.push_back(std::move(choice));
   }
   if (!tuning.backends.empty() &&

@@ -108,7 +108,7 @@ struct Options {
   // Of deploy:
   std::string strategy = "MaxThroughput";
   double latency_budget = 0;  // milliseconds, for LatencyBudget; 0: `strategy`
-  std::vector<std::string> backends;  // texts for ParseBackendChoice
+  std::vector<std::string> backends;  // texts for ait::ParseBackendChoice
   std::vector<int64_t> batches;       // batch sizes; empty: the strategy's
   std::string save;                   // a file, or a folder that ends with '/'
   std::string sign;                   // the file of a private key; empty: none

@@ -1,5 +1,7 @@
 #include "frontend/compiled_model/compile_trace.h"
 
+#include "runtime/status/status_macros.h"
+
 namespace aitune::frontend {
 namespace {
 
@@ -14,13 +16,16 @@ bool RegisterTraceCompiler(TraceCompiler compiler) {
 
 bool HasTraceCompiler() { return the_compiler != nullptr; }
 
+absl::Status CheckTraceCompiler() {
+  if (HasTraceCompiler()) return absl::OkStatus();
+  return absl::UnimplementedError(
+      "this program has no compiler; link //frontend/compiled_model/compile, "
+      "or save a checkpoint where there is one");
+}
+
 absl::StatusOr<CompiledTrace> CompileTrace(const Trace& trace,
                                            const CompileOptions& options) {
-  if (the_compiler == nullptr)
-    return absl::UnimplementedError(
-        "this program has no compiler; link //frontend/compiled_model/compile, "
-        "or "
-        "save a checkpoint where there is one");
+  AITUNE_RETURN_IF_ERROR(CheckTraceCompiler());
   return the_compiler(trace, options);
 }
 

@@ -8,6 +8,7 @@
 
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "compiler/Compiler.h"
 #include "frontend/compiled_model/coverage.h"
@@ -30,8 +31,9 @@ struct CompiledTrace {
 absl::StatusOr<CompiledTrace> CompileTrace(const Trace& trace,
                                            const CompileOptions& options);
 
-// Whether this program has the compiler.
+// Whether this program has the compiler; the error is that of CompileTrace.
 bool HasTraceCompiler();
+absl::Status CheckTraceCompiler();
 
 using TraceCompiler = absl::StatusOr<CompiledTrace> (*)(const Trace&,
                                                         const CompileOptions&);

@@ -1,32 +1,47 @@
 #include "frontend/values/gpu.h"
 
 #include <ATen/Functions.h>
+#include <ATen/Parallel.h>
 #include <ATen/core/ivalue.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <iterator>
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "frontend/values/pytree.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/cuda/device.h"
+#include "runtime/cuda/driver.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
+namespace {
+
+constexpr char kCudaLibrary[] = "libtorch_cuda.so";
+
+absl::Status NoCudaLibrary(absl::string_view why) {
+  return absl::NotFoundError(absl::StrCat(
+      "LibTorch's ", kCudaLibrary, " cannot be loaded (", why,
+      "). It comes with LibTorch for CUDA: add its folder to LD_LIBRARY_PATH. "
+      "--device cpu works without it."));
+}
+
+}  // namespace
 
 absl::Status StartLibTorchCuda(const Device& gpu) {
   // First ours, whose errors name the driver or the GPU.
   AITUNE_RETURN_IF_ERROR(cuda::Device::Open(gpu.gpu()).status());
   // Its registrations must be seen by the LibTorch in this process.
-  if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
-    return absl::NotFoundError(absl::StrCat(
-        "LibTorch's libtorch_cuda.so cannot be loaded (", dlerror(),
-        "). It comes with LibTorch for CUDA: add its folder to "
-        "LD_LIBRARY_PATH. --device cpu works without it."));
+  if (dlopen(kCudaLibrary, RTLD_NOW | RTLD_GLOBAL) == nullptr) {
+    return NoCudaLibrary(dlerror());
   }
   try {
     at::empty({1}, at::TensorOptions().device(DeviceOf(gpu)));
@@ -37,6 +52,31 @@ absl::Status StartLibTorchCuda(const Device& gpu) {
         absl::StrCat("LibTorch cannot use ", gpu.ToString(), ": ", text));
   }
   return absl::OkStatus();
+}
+
+absl::Status LookForLibTorchCuda() {
+  AITUNE_RETURN_IF_ERROR(cuda::GetDriver().status());
+  if (void* loaded = dlopen(kCudaLibrary, RTLD_LAZY | RTLD_NOLOAD)) {
+    dlclose(loaded);
+    return absl::OkStatus();
+  }
+  // Beside LibTorch's other libraries, or where the linker looks for any.
+  std::vector<std::string> folders;
+  Dl_info library;
+  if (dladdr(reinterpret_cast<void*>(&at::get_num_threads), &library) != 0)
+    folders.push_back(
+        std::filesystem::path(library.dli_fname).parent_path().string());
+  if (const char* path = std::getenv("LD_LIBRARY_PATH")) {
+    for (const absl::string_view folder : absl::StrSplit(path, ':'))
+      folders.emplace_back(folder);
+  }
+  std::error_code error;
+  for (const std::string& folder : folders) {
+    if (std::filesystem::exists(std::filesystem::path(folder) / kCudaLibrary,
+                                error))
+      return absl::OkStatus();
+  }
+  return NoCudaLibrary("there is none");
 }
 
 ValueList ToDevice(const ValueList& values, const Device& device) {

@@ -20,6 +20,11 @@ namespace aitune::frontend {
 // is missing.
 absl::Status StartLibTorchCuda(const Device& gpu);
 
+// Whether there is a driver with a GPU, and a CUDA library of LibTorch, without
+// starting either: StartLibTorchCuda may still fail. The error's text says what
+// is missing. Thread-safe.
+absl::Status LookForLibTorchCuda();
+
 // The same values with every tensor on `device`, or on the CPU. Tensors that
 // are there already are not copied. May throw LibTorch's exceptions.
 ValueList ToDevice(const ValueList& values, const Device& device);

@@ -209,6 +209,8 @@ class Backend {
   bool is_active() const { return state() == BackendState::kActive; }
   bool is_jit() const { return traits_.is_jit; }
   const std::string& name() const { return traits_.name; }
+  // The types of devices that it can run on, such as "cuda".
+  const std::vector<std::string>& devices() const { return traits_.devices; }
   const BackendConfig& config() const { return *config_; }
   // The device the model runs on; not set before Build or FromDict.
   std::optional<Device> device() const;

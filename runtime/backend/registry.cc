@@ -1,5 +1,6 @@
 #include "runtime/backend/registry.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -13,9 +14,11 @@
 namespace aitune {
 namespace {
 
+using Factories = std::map<std::string, BackendFactory, std::less<>>;
+
 struct Registry {
   std::mutex mutex;
-  std::map<std::string, BackendFactory, std::less<>> factories;
+  Factories factories;
 };
 
 // Never destroyed: backends register before main and may be used after it.
@@ -24,13 +27,34 @@ Registry& GetRegistry() {
   return *registry;
 }
 
-// A copy, so that a factory runs without the lock.
+// Copies, so that a factory runs without the lock.
+Factories CopyFactories() {
+  Registry& registry = GetRegistry();
+  std::lock_guard<std::mutex> lock(registry.mutex);
+  return registry.factories;
+}
+
 std::optional<BackendFactory> FindFactory(std::string_view name) {
   Registry& registry = GetRegistry();
   std::lock_guard<std::mutex> lock(registry.mutex);
   const auto found = registry.factories.find(name);
   if (found == registry.factories.end()) return std::nullopt;
   return found->second;
+}
+
+std::vector<BackendDevice> DevicesOf(const BackendFactory& factory) {
+  const absl::StatusOr<std::unique_ptr<Backend>> backend = factory.create({});
+  if (!backend.ok())
+    return {{Device().type, std::string(backend.status().message())}};
+  std::vector<BackendDevice> devices;
+  for (const std::string& type : (*backend)->devices()) {
+    Device device;
+    device.type = type;
+    absl::Status status;
+    if (factory.check_device != nullptr) status = factory.check_device(device);
+    devices.push_back({type, std::string(status.message())});
+  }
+  return devices;
 }
 
 }  // namespace
@@ -46,25 +70,28 @@ absl::Status RegisterBackend(std::string name, BackendFactory factory) {
 }
 
 std::vector<BackendDescription> ListBackends() {
-  Registry& registry = GetRegistry();
-  std::lock_guard<std::mutex> lock(registry.mutex);
   std::vector<BackendDescription> list;
-  for (const auto& [name, factory] : registry.factories)
-    list.push_back({name, factory.help});
+  for (const auto& [name, factory] : CopyFactories())
+    list.push_back({name, factory.help, DevicesOf(factory)});
   return list;
+}
+
+bool BackendDescription::is_usable() const {
+  return std::any_of(
+      devices.begin(), devices.end(),
+      [](const BackendDevice& device) { return device.reason.empty(); });
 }
 
 absl::StatusOr<std::unique_ptr<Backend>> CreateBackend(
     std::string_view name, const ConfigDict& config) {
   if (const std::optional<BackendFactory> factory = FindFactory(name))
     return factory->create(config);
-  const std::vector<BackendDescription> list = ListBackends();
-  return absl::NotFoundError(absl::StrCat(
-      "there is no backend '", std::string(name), "'; there are: ",
-      absl::StrJoin(list, ", ",
-                    [](std::string* out, const BackendDescription& backend) {
-                      absl::StrAppend(out, backend.name);
-                    })));
+  return absl::NotFoundError(
+      absl::StrCat("there is no backend '", std::string(name), "'; there are: ",
+                   absl::StrJoin(CopyFactories(), ", ",
+                                 [](std::string* out, const auto& factory) {
+                                   absl::StrAppend(out, factory.first);
+                                 })));
 }
 
 absl::StatusOr<std::unique_ptr<Backend>> BackendFromDict(

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/backend/backend.h"
 #include "runtime/backend/config_value.h"
+#include "runtime/device/device.h"
 
 namespace aitune {
 
@@ -24,18 +25,38 @@ struct BackendFactory {
   std::function<absl::StatusOr<std::unique_ptr<Backend>>(
       const ConfigDict& config)>
       create;
+  // OK if such a backend can be built for `device`, "cpu" or "cuda", which is
+  // one of BackendTraits::devices, in this process; otherwise the text says
+  // what is missing. Must be quick and thread-safe, and leave the device alone.
+  // Null: it always can.
+  std::function<absl::Status(const Device& device)> check_device = nullptr;
 };
 
 // Makes a kind of backend known in this process. `name` is its class name.
 // kAlreadyExists for a name that is taken. Thread-safe.
 absl::Status RegisterBackend(std::string name, BackendFactory factory);
 
+// A type of device that a kind of backend runs on.
+struct BackendDevice {
+  std::string type;  // such as "cpu" or "cuda"
+  // Why it can't be used in this process; empty: it can, as far as can be seen
+  // without starting it.
+  std::string reason;
+};
+
 struct BackendDescription {
   std::string name;
   std::string help;
+  // BackendTraits::devices. A kind of which no backend can be made without a
+  // configuration has a CPU with that error as the reason.
+  std::vector<BackendDevice> devices;
+
+  // Whether one of the devices can be used.
+  bool is_usable() const;
 };
 
-// All kinds of backends, by name. Thread-safe.
+// All kinds of backends, by name, each with the devices of a backend without a
+// configuration, which is made for it. Thread-safe.
 std::vector<BackendDescription> ListBackends();
 
 // A backend of the kind `name`. kNotFound when no kind has this name; the text

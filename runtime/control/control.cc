@@ -105,9 +105,14 @@ Stance CurrentStance() {
   return thread_stance.has_value() ? *thread_stance : process_stance.load();
 }
 
-ScopedStance::ScopedStance(Stance stance)
-    : status_(CheckOutside("set_stance")), previous_(thread_stance) {
-  if (status_.ok()) thread_stance = stance;
+absl::Status SetThreadStance(std::optional<Stance> stance) {
+  absl::Status status = CheckOutside("set_stance");
+  if (status.ok()) thread_stance = stance;
+  return status;
+}
+
+ScopedStance::ScopedStance(Stance stance) : previous_(thread_stance) {
+  status_ = SetThreadStance(stance);
 }
 
 ScopedStance::~ScopedStance() {

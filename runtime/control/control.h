@@ -41,6 +41,10 @@ absl::Status SetStance(Stance stance);
 // The stance of calls on this thread.
 Stance CurrentStance();
 
+// Sets the stance of this thread; not set: the process's again. Within a scope
+// of ScopedStance, until its end. Errors as SetStance.
+absl::Status SetThreadStance(std::optional<Stance> stance);
+
 // A stance of this thread until the end of the scope. Scopes nest.
 class ScopedStance {
  public:

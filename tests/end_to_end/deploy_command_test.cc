@@ -16,6 +16,7 @@ namespace aitune {
 namespace {
 
 using nlohmann::json;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsSupersetOf;
 using testing::Not;
@@ -88,7 +89,15 @@ TEST(BackendsCommand, ListsKindsModesAndOptions) {
   EXPECT_THAT(Names(report["options"]), IsSupersetOf({"max_autotune"}));
   for (const char* list : {"backends", "modes", "options"})
     for (const json& item : report[list]) EXPECT_NE(item["help"], "") << item;
-  EXPECT_THAT(Aitune("backends").out, HasSubstr("TorchInductorBackend"));
+  for (const json& backend : report["backends"]) {
+    EXPECT_TRUE(backend["usable"]) << backend;
+    EXPECT_EQ(backend["devices"][0]["type"], "cpu");
+    for (const json& device : backend["devices"])
+      EXPECT_EQ(device["usable"], device["reason"] == "") << device;
+  }
+  EXPECT_THAT(Aitune("backends").out,
+              AllOf(HasSubstr("TorchInductorBackend"),
+                    HasSubstr("      cpu: can be used\n")));
 }
 
 TEST(DeployCommand, KeepsWhatItReads) {

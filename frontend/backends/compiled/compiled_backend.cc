@@ -11,6 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/backends/compiled/compiled_backend_class.h"
+#include "frontend/backends/torch_backend.h"
+#include "frontend/compiled_model/compile_trace.h"
 #include "frontend/values/gpu.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/logging/logging.h"
@@ -23,6 +25,11 @@ std::unique_ptr<BackendImplementation> MakeCompiledBackend(
     InductorOptions options) {
   return std::make_unique<CompiledBackend>(
       std::move(name), std::move(key), std::move(config), std::move(options));
+}
+
+absl::Status CheckCompilesFor(const Device& device) {
+  AITUNE_RETURN_IF_ERROR(CheckTraceCompiler());
+  return CheckTorchDevice(device);
 }
 
 absl::Status CompiledBackend::Prepare(BuildContext* context) {

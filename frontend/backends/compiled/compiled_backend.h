@@ -5,8 +5,10 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "frontend/backends/compiled/torch_inductor_config.h"
 #include "runtime/backend/backend_implementation.h"
+#include "runtime/device/device.h"
 
 namespace aitune::frontend {
 
@@ -15,6 +17,10 @@ namespace aitune::frontend {
 std::unique_ptr<BackendImplementation> MakeCompiledBackend(
     std::string name, std::string key, TorchInductorBackendConfig config,
     InductorOptions options);
+
+// BackendFactory::check_device of backends that compile: kUnimplemented in a
+// program without the compiler; otherwise as CheckTorchDevice.
+absl::Status CheckCompilesFor(const Device& device);
 
 }  // namespace aitune::frontend
 

@@ -32,7 +32,7 @@ absl::StatusOr<std::unique_ptr<Backend>> Create(const ConfigDict& dict) {
 [[maybe_unused]] const absl::Status registered = RegisterBackend(
     kName, {"Compiles the model for this machine, a version for each kind of "
             "inputs.",
-            Create});
+            Create, CheckCompilesFor});
 
 }  // namespace
 }  // namespace aitune::frontend

@@ -42,7 +42,8 @@ absl::StatusOr<std::unique_ptr<Backend>> Create(const ConfigDict& dict) {
 }
 
 [[maybe_unused]] const absl::Status registered = RegisterBackend(
-    kName, {"Runs the model as LibTorch does, operator by operator.", Create});
+    kName, {"Runs the model as LibTorch does, operator by operator.", Create,
+            CheckTorchDevice});
 
 }  // namespace
 }  // namespace aitune::frontend

@@ -39,8 +39,8 @@ absl::StatusOr<std::unique_ptr<Backend>> Create(const ConfigDict& dict) {
 }
 
 [[maybe_unused]] const absl::Status registered = RegisterBackend(
-    kName,
-    {"Quantises linear layers to 8 bits and compiles the model.", Create});
+    kName, {"Quantises linear layers to 8 bits and compiles the model.", Create,
+            CheckCompilesFor});
 
 }  // namespace
 }  // namespace aitune::frontend

@@ -56,8 +56,8 @@ absl::StatusOr<std::unique_ptr<Backend>> Create(const ConfigDict& dict) {
 }
 
 [[maybe_unused]] const absl::Status registered = RegisterBackend(
-    kName,
-    {"Runs the model with LibTorch's own TorchScript optimiser.", Create});
+    kName, {"Runs the model with LibTorch's own TorchScript optimiser.", Create,
+            CheckTorchDevice});
 
 }  // namespace
 }  // namespace aitune::frontend

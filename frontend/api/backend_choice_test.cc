@@ -1,4 +1,4 @@
-#include "frontend/cli/backend_choice.h"
+#include "frontend/api/backend_choice.h"
 
 #include <string>
 
@@ -7,8 +7,12 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace aitune::cli {
+namespace ait {
 namespace {
+
+namespace frontend = aitune::frontend;
+using aitune::ConfigDict;
+using aitune::ConfigList;
 
 using testing::HasSubstr;
 
@@ -29,10 +33,10 @@ TEST(ParseBackendChoice, ValuesOfEveryType) {
   EXPECT_EQ(choice->second,
             (ConfigDict{{"mode", "max-autotune"},
                         {"fullgraph", true},
-                        {"dynamic", None{}},
+                        {"dynamic", aitune::None{}},
                         {"a", 3},
                         {"b", 0.5},
-                        {"autocast_dtype", DataType::kBFloat16},
+                        {"autocast_dtype", aitune::DataType::kBFloat16},
                         {"options", ConfigDict{{"x", false}, {"y", 2}}}}));
 }
 
@@ -108,4 +112,4 @@ TEST(ParseBackendChoice, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace aitune::cli
+}  // namespace ait

@@ -1,4 +1,4 @@
-#include "frontend/cli/backend_choice.h"
+#include "frontend/api/backend_choice.h"
 
 #include <algorithm>
 #include <optional>
@@ -13,11 +13,16 @@
 #include "absl/strings/strip.h"
 #include "runtime/status/status_macros.h"
 
-namespace aitune::cli {
+namespace ait {
 namespace {
 
+using aitune::ConfigDict;
+using aitune::ConfigList;
+using aitune::ConfigValue;
+using aitune::DataType;
+
 ConfigValue ParseScalar(absl::string_view text) {
-  if (text == "None") return None{};
+  if (text == "None") return aitune::None{};
   if (absl::EqualsIgnoreCase(text, "true")) return true;
   if (absl::EqualsIgnoreCase(text, "false")) return false;
   int64_t integer = 0;
@@ -25,7 +30,8 @@ ConfigValue ParseScalar(absl::string_view text) {
   double number = 0;
   if (absl::SimpleAtod(text, &number)) return number;
   const std::string name(absl::StripPrefix(text, "torch."));
-  if (std::optional<DataType> dtype = ParseDataType(name)) return *dtype;
+  if (std::optional<DataType> dtype = aitune::ParseDataType(name))
+    return *dtype;
   return std::string(text);
 }
 
@@ -49,8 +55,8 @@ class Parser {
   explicit Parser(absl::string_view text) : rest_(text) {}
 
   // "NAME(FIELD=VALUE, ...)", or "NAME" alone.
-  absl::StatusOr<std::pair<std::string, ConfigDict>> ParseBackend() {
-    std::pair<std::string, ConfigDict> choice;
+  absl::StatusOr<BackendChoice> ParseBackend() {
+    BackendChoice choice;
     choice.first = std::string(TakeUntil("("));
     if (choice.first.empty())
       return absl::InvalidArgumentError("no kind of backend is named");
@@ -111,7 +117,7 @@ class Parser {
   // `shown` is what errors call the key.
   static absl::Status Add(absl::string_view shown, std::string key,
                           ConfigValue value, ConfigDict& dict) {
-    if (Find(dict, key) != nullptr)
+    if (aitune::Find(dict, key) != nullptr)
       return absl::InvalidArgumentError(
           absl::StrCat("\"", shown, "\" is given twice"));
     dict.emplace_back(std::move(key), std::move(value));
@@ -186,13 +192,12 @@ class Parser {
 
 }  // namespace
 
-absl::StatusOr<std::pair<std::string, ConfigDict>> ParseBackendChoice(
-    const std::string& text) {
+absl::StatusOr<BackendChoice> ParseBackendChoice(const std::string& text) {
   auto choice = Parser(text).ParseBackend();
   if (choice.ok()) return choice;
   return absl::InvalidArgumentError(
-      absl::StrCat("--backend \"", text, "\": ", choice.status().message(),
+      absl::StrCat("the backend \"", text, "\": ", choice.status().message(),
                    "; such as \"TorchInductorBackend(mode=max-autotune)\""));
 }
 
-}  // namespace aitune::cli
+}  // namespace ait

@@ -214,11 +214,8 @@ ait_error* ait_module_record(ait_module* module, const ait_tensor* inputs,
   return Guarded([&]() -> absl::Status {
     AITUNE_RETURN_IF_ERROR(Need(module, "module"));
     AITUNE_ASSIGN_OR_RETURN(const ValueList given,
-                            ait::ValuesOf(*module, inputs, count, "input"));
-    std::vector<c10::IValue> copies;
-    for (const c10::IValue& value : given.values())
-      copies.emplace_back(value.toTensor().clone());
-    return module->module->Record(ValueList(std::move(copies)), batch);
+                            ait::ArgumentsOf(*module, inputs, count));
+    return module->module->Record(given.Clone(), batch);
   });
 }
 
@@ -228,7 +225,7 @@ ait_error* ait_module_run(const ait_module* module, const ait_tensor* inputs,
     AITUNE_RETURN_IF_ERROR(Need(module, "module"));
     AITUNE_RETURN_IF_ERROR(Need(result, "result"));
     AITUNE_ASSIGN_OR_RETURN(ValueList arguments,
-                            ait::ValuesOf(*module, inputs, count, "input"));
+                            ait::ArgumentsOf(*module, inputs, count));
     const auto run = [&](const ValueList& given)
         -> absl::StatusOr<std::unique_ptr<ait_result>> {
       AITUNE_ASSIGN_OR_RETURN(const c10::IValue value,
@@ -250,7 +247,7 @@ ait_error* ait_module_run_into(const ait_module* module,
   return Guarded([&]() -> absl::Status {
     AITUNE_RETURN_IF_ERROR(Need(module, "module"));
     AITUNE_ASSIGN_OR_RETURN(ValueList arguments,
-                            ait::ValuesOf(*module, inputs, count, "input"));
+                            ait::ArgumentsOf(*module, inputs, count));
     AITUNE_ASSIGN_OR_RETURN(
         const ValueList into,
         ait::ValuesOf(*module, outputs, output_count, "output"));

@@ -108,8 +108,21 @@ typedef enum ait_dtype {
 /* Where memory is. */
 typedef enum ait_device_type { AIT_CPU = 0, AIT_CUDA = 1 } ait_device_type;
 
-/* A dense row-major tensor. It does not own the memory, which is that of the
- * CPU or of the GPU that the module runs on. */
+/* What an argument of a call is. */
+typedef enum ait_kind {
+  AIT_TENSOR = 0,
+  AIT_NUMBER = 1, /* an int, a float or a bool: `dtype` is AIT_INT64,
+                     AIT_FLOAT64 or AIT_BOOL, `rank` 0, and `data` points to it
+                     in memory of the CPU */
+  AIT_TEXT = 2,   /* a str: `data` is its UTF-8, which ends with a zero */
+  AIT_NONE = 3,   /* None; the fields but `name` are not read */
+  AIT_LIST = 4,   /* a list of sizes[0] elements: `rank` is 1, and `data` an
+                     array of ait_tensor, each of any kind, without names */
+  AIT_TUPLE = 5   /* a tuple, likewise */
+} ait_kind;
+
+/* A dense row-major tensor, or an argument of another kind. It does not own the
+ * memory, which is that of the CPU or of the GPU that the module runs on. */
 typedef struct ait_tensor {
   size_t struct_size;   /* sizeof(ait_tensor) */
   int32_t dtype;        /* an ait_dtype */
@@ -122,6 +135,11 @@ typedef struct ait_tensor {
   int32_t device_index; /* the number of the GPU; ignored for the CPU. The
                            structures of programs without these two fields
                            are of the CPU */
+  /* Of arguments. Programs without these two fields give tensors in order. */
+  const char* name; /* the parameter that this is for, as Python's
+                       model(x, mask=m) names it; NULL: that at this place.
+                       Those with names come last */
+  int32_t kind;     /* an ait_kind; outputs and weights are tensors */
 } ait_tensor;
 
 /* Loads a TorchScript model from a file that torch.jit.save wrote. It runs in
@@ -236,9 +254,13 @@ AIT_API ait_error* ait_module_load_checkpoint_verified(const char* device,
                                                        const char* key,
                                                        ait_module** module);
 
-/* Keeps a copy of one call's inputs as a sample for tuning: `count` tensors,
- * one for each argument of the model, which hold `batch` items.
- * AIT_INVALID_ARGUMENT for another number of tensors than before. */
+/* Keeps a copy of one call's inputs as a sample for tuning: `count` arguments,
+ * which hold `batch` items. Arguments here and below are those of the model in
+ * order, or by name after them; parameters that have a default may be left out.
+ * Numbers are converted to the types of parameters as Python does, and are part
+ * of what is compiled: calls with other ones compile a further version.
+ * AIT_INVALID_ARGUMENT for another nesting than before, and for names that the
+ * model lacks, with its parameters. */
 AIT_API ait_error* ait_module_record(ait_module* module,
                                      const ait_tensor* inputs, size_t count,
                                      int64_t batch);
@@ -369,7 +391,7 @@ AIT_API ait_error* ait_module_replace_weights(ait_module* module,
                                               const ait_tensor* tensors,
                                               size_t count);
 
-/* Runs the module on `count` tensors, one for each argument. The caller frees
+/* Runs the module on `count` arguments. The caller frees
  * the result, which has memory of its own: the inputs may be changed or freed
  * before it. On a GPU the function waits for the result, so that an index out
  * of range, say, is the error of this call. AIT_INVALID_ARGUMENT for inputs
@@ -391,6 +413,22 @@ AIT_API ait_error* ait_module_run_into(const ait_module* module,
                                        const ait_tensor* inputs, size_t count,
                                        const ait_tensor* outputs,
                                        size_t output_count);
+
+/* Runs a call of `count` arguments a few times, so that the first one to serve
+ * pays for nothing: a version for its sizes is compiled now, memory is
+ * allocated and written, CUDA graphs are captured, and the computing threads of
+ * this thread are started. NULL with the count 0: the calls of the samples, or
+ * of a checkpoint those that its versions show. The model's state is the same
+ * afterwards; nobody may call a model with state meanwhile. Errors as
+ * ait_module_run; AIT_FAILED_PRECONDITION where nothing shows a call. */
+AIT_API ait_error* ait_module_warm_up(const ait_module* module,
+                                      const ait_tensor* inputs, size_t count);
+
+/* The same for random inputs of the largest and of the smallest sizes that the
+ * texts say, as ait_module_tune_for takes them. */
+AIT_API ait_error* ait_module_warm_up_for(const ait_module* module,
+                                          const char* const* inputs,
+                                          size_t count);
 
 /* A call that runs while its caller does something else. */
 typedef struct ait_call ait_call;
@@ -486,8 +524,8 @@ typedef struct ait_step {
   const char* location;       /* where in the model's source; may be "" */
 } ait_step;
 
-/* Runs the module `repeats` times (1 to 10000) on `count` tensors, one for each
- * argument, after one run that is not timed and may compile. The profile has
+/* Runs the module `repeats` times (1 to 10000) on `count` arguments, after one
+ * run that is not timed and may compile. The profile has
  * the steps in their order; it is one step while LibTorch runs the whole
  * module, as before it is tuned. The caller frees the profile. Errors as
  * ait_module_run; AIT_INVALID_ARGUMENT for `repeats` out of range. */
@@ -615,9 +653,22 @@ typedef struct ait_tensor_signature {
   const int64_t* max_sizes;
 } ait_tensor_signature;
 
-/* The signature of a module that was tuned or loaded from a checkpoint, as it
- * is now. It has no versions while the module runs in eager, or in a backend
- * that compiles nothing. Calls of other sizes compile a further version, or run
+/* A parameter of the model's forward, and what is known of its arguments: by the
+ * compiled versions, or else by the samples that were recorded. */
+typedef struct ait_parameter {
+  size_t struct_size;  /* sizeof(ait_parameter) */
+  const char* name;    /* as arguments name it */
+  const char* type;    /* as TorchScript prints it: "Tensor", "Optional[int]" */
+  int32_t has_default; /* 1: calls may leave it out */
+  int32_t dtype;       /* an ait_dtype; 0: not known, or not one tensor */
+  int32_t rank;        /* number of axes; -1: not known */
+  const int64_t* min_sizes; /* as ait_tensor_signature, of `rank` axes */
+  const int64_t* max_sizes;
+} ait_parameter;
+
+/* The signature of a module as it is now. It has the parameters of every model,
+ * but no versions while the module runs in eager, or in a backend that compiles
+ * nothing. Calls of other sizes compile a further version, or run
  * in LibTorch. The caller frees the signature. */
 AIT_API ait_error* ait_module_signature(const ait_module* module,
                                         ait_signature** signature);
@@ -630,6 +681,14 @@ AIT_API ait_error* ait_signature_tensor(const ait_signature* signature,
                                         size_t version, ait_direction direction,
                                         size_t index,
                                         ait_tensor_signature* tensor);
+
+/* The number of parameters (0 for NULL), and each of them in the order of the
+ * model's. The caller sets parameter->struct_size; memory belongs to the
+ * signature. AIT_OUT_OF_RANGE beyond the last one. */
+AIT_API size_t ait_signature_parameters(const ait_signature* signature);
+AIT_API ait_error* ait_signature_parameter(const ait_signature* signature,
+                                           size_t index,
+                                           ait_parameter* parameter);
 AIT_API void ait_signature_free(ait_signature* signature); /* NULL is allowed */
 
 /* Saves a tuned module to one file, or to a folder if `path` ends with "/",

@@ -43,12 +43,20 @@ def forward(self, x: Tensor, y: Tensor):
   }
 
   static ait_tensor Tensor(const int64_t* sizes, int rank, const float* data) {
-    return {sizeof(ait_tensor),       AIT_FLOAT32, rank, sizes,
-            const_cast<float*>(data), AIT_CPU,     0};
+    return {sizeof(ait_tensor),
+            AIT_FLOAT32,
+            rank,
+            sizes,
+            const_cast<float*>(data),
+            AIT_CPU,
+            0,
+            nullptr,
+            AIT_TENSOR};
   }
 
   static ait_tensor OfResult(const ait_result* result, size_t index) {
-    ait_tensor tensor = {sizeof tensor, 0, 0, nullptr, nullptr, 0, 0};
+    ait_tensor tensor = {};
+    tensor.struct_size = sizeof tensor;
     EXPECT_EQ(Take(ait_result_tensor(result, index, &tensor)), "");
     return tensor;
   }
@@ -71,7 +79,8 @@ def forward(self, x: Tensor, y: Tensor):
                       std::max(x[i], 0.f) + 0.5f);
       EXPECT_FLOAT_EQ(static_cast<float*>(twice.data)[i], 2 * x[i]);
     }
-    ait_tensor none = {sizeof none, 0, 0, nullptr, nullptr, 0, 0};
+    ait_tensor none = {};
+    none.struct_size = sizeof none;
     ait_code code = AIT_OK;
     EXPECT_EQ(Take(ait_result_tensor(result, 2, &none), &code),
               "there is no tensor 2 in a result of 2");

@@ -269,7 +269,7 @@ TEST_F(CApi, NullIsAnErrorEverywhere) {
   ait_result* result = nullptr;
   ait_module* module = nullptr;
   ait_options* options = ait_options_new();
-  ait_tensor tensor = {sizeof tensor, AIT_FLOAT32, 0, nullptr, nullptr, 0, 0};
+  ait_tensor tensor = Tensor(nullptr, 0, nullptr);
   ait_signature* signature = nullptr;
   ait_binding* binding = nullptr;
   ait_usage usage = {sizeof usage, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
@@ -312,6 +312,14 @@ TEST_F(CApi, NullIsAnErrorEverywhere) {
         ait_result_tensor(nullptr, 0, &tensor),
         ait_module_signature(nullptr, &signature),
         ait_signature_tensor(nullptr, 0, AIT_INPUT, 0, nullptr),
+        ait_signature_parameter(nullptr, 0, nullptr),
+        ait_module_warm_up(nullptr, nullptr, 0),
+        ait_module_warm_up_for(nullptr, nullptr, 0),
+        ait_module_tune_with(nullptr, nullptr),
+        ait_module_set_disabled(nullptr, 1),
+        ait_module_inspect(nullptr, 1),
+        ait_module_spec(nullptr, &text),
+        ait_sign_checkpoint(nullptr, nullptr, nullptr),
         ait_module_describe(nullptr, &text),
         ait_module_report(nullptr, "json", &text),
         ait_module_save(nullptr, file, nullptr),
@@ -409,7 +417,8 @@ TEST_F(CApi, ErrorsAreObjects) {
   EXPECT_THAT(Take(ait_module_run(module, nullptr, 1, &result)),
               HasSubstr("inputs is NULL"));
   const int64_t sizes[] = {2};
-  ait_tensor bad = {sizeof bad, 99, 1, sizes, nullptr, 0, 0};
+  ait_tensor bad = Tensor(sizes, 1, nullptr);
+  bad.dtype = 99;
   EXPECT_THAT(Take(ait_module_run(module, &bad, 1, &result)),
               HasSubstr("dtype 99"));
   bad.dtype = AIT_FLOAT32;

@@ -49,7 +49,7 @@ ait_error* ait_module_run_async(const ait_module* module,
           "the milliseconds are no number; give those from now on, or a number "
           "below 0 for no deadline");
     AITUNE_ASSIGN_OR_RETURN(auto arguments,
-                            ait::ValuesOf(*module, inputs, count, "input"));
+                            ait::ArgumentsOf(*module, inputs, count));
     ait::CallOptions options;
     if (outputs != nullptr || output_count > 0) {
       AITUNE_ASSIGN_OR_RETURN(
@@ -63,9 +63,7 @@ ait_error* ait_module_run_async(const ait_module* module,
               std::chrono::duration<double, std::milli>(milliseconds));
     if (done != nullptr) options.done = [done, user] { done(user); };
     auto made = std::make_unique<ait_call>();
-    for (const c10::IValue& argument : arguments.values()) {
-      if (argument.toTensor().is_cpu()) made->borrowed.Add(argument.toTensor());
-    }
+    ait::AddTo(made->borrowed, arguments);
     made->call = module->module->RunAsync(arguments, options);
     made->arguments = std::move(arguments);
     *call = made.release();

@@ -19,7 +19,7 @@ ait_error* ait_module_bind(const ait_module* module, const ait_tensor* inputs,
     AITUNE_RETURN_IF_ERROR(ait::Need(module, "module"));
     AITUNE_RETURN_IF_ERROR(ait::Need(binding, "binding"));
     AITUNE_ASSIGN_OR_RETURN(const auto arguments,
-                            ait::ValuesOf(*module, inputs, count, "input"));
+                            ait::ArgumentsOf(*module, inputs, count));
     AITUNE_ASSIGN_OR_RETURN(
         const auto results,
         ait::ValuesOf(*module, outputs, output_count, "output"));

@@ -48,9 +48,6 @@ const T& Element(const T* array, size_t index) {
                                      index * array->struct_size);
 }
 
-// Whether the structure is of a program that knows of devices.
-bool HasDevice(const ait_tensor& tensor);
-
 // The tensors of an array that is called `what`, "input" say, each on the
 // caller's memory, for a call of `module`. kInvalidArgument for a structure
 // that describes no tensor, or one on another device than the CPU and the
@@ -64,14 +61,21 @@ absl::StatusOr<aitune::frontend::ValueList> ValuesOf(const ait_module& module,
                                                      size_t count,
                                                      const std::string& what);
 
+// The arguments of a call, of all kinds and with names, as TensorsOf; numbers
+// and texts are copied. Errors also those of Module::Arguments.
+absl::StatusOr<aitune::frontend::ValueList> ArgumentsOf(
+    const ait_module& module, const ait_tensor* array, size_t count);
+
+// Adds the tensors on the CPU among `arguments`.
+void AddTo(aitune::frontend::BorrowedMemory& borrowed,
+           const aitune::frontend::ValueList& arguments);
+
 // Calls `run` with `arguments` in the caller's memory, to which nothing that
 // the model keeps of them refers afterwards.
 template <typename Run>
 auto OnBorrowed(aitune::frontend::ValueList arguments, const Run& run) {
   aitune::frontend::BorrowedMemory borrowed;
-  for (const c10::IValue& argument : arguments.values()) {
-    if (argument.toTensor().is_cpu()) borrowed.Add(argument.toTensor());
-  }
+  AddTo(borrowed, arguments);
   auto result = run(arguments);
   arguments = aitune::frontend::ValueList();
   borrowed.Release();

@@ -24,7 +24,7 @@ ait_error* ait_module_profile(const ait_module* module,
     AITUNE_RETURN_IF_ERROR(ait::Need(module, "module"));
     AITUNE_RETURN_IF_ERROR(ait::Need(profile, "profile"));
     AITUNE_ASSIGN_OR_RETURN(auto arguments,
-                            ait::ValuesOf(*module, inputs, count, "input"));
+                            ait::ArgumentsOf(*module, inputs, count));
     auto made = std::make_unique<ait_profile>();
     const auto run =
         [&](const aitune::frontend::ValueList& given) -> absl::Status {

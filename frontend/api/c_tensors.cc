@@ -1,10 +1,14 @@
-// Tensors between C and LibTorch.
+// Tensors and other arguments between C and LibTorch.
+#include <ATen/core/List.h>
 #include <ATen/core/ivalue.h>
+#include <ATen/core/jit_type.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "frontend/api/c_handles.h"
 #include "frontend/values/gpu.h"
@@ -15,6 +19,8 @@
 
 namespace ait {
 namespace {
+
+using aitune::frontend::ValueList;
 
 // The fields of before devices were added.
 constexpr size_t kFirstSize = offsetof(ait_tensor, device_type);
@@ -29,7 +35,8 @@ absl::Status CheckSize(const ait_tensor& tensor, const std::string& what) {
 absl::StatusOr<aitune::Device> DeviceOf(const ait_tensor& tensor,
                                         const std::string& what,
                                         const aitune::Device& module) {
-  if (!HasDevice(tensor) || tensor.device_type == AIT_CPU)
+  if (!HasField(tensor, &ait_tensor::device_index) ||
+      tensor.device_type == AIT_CPU)
     return aitune::Device();
   if (tensor.device_type != AIT_CUDA || tensor.device_index < 0)
     return absl::InvalidArgumentError(absl::StrCat(
@@ -59,22 +66,162 @@ bool HasStrides(absl::Span<const int64_t> sizes) {
 // (at::TensorIteratorBase); a rank of more was not set by the caller.
 constexpr int kMostAxes = 64;
 
-// Whether `tensor` lies in the memory of an argument, or is a view of one.
-bool IsGiven(const at::Tensor& tensor,
-             const aitune::frontend::ValueList& arguments) {
-  for (const c10::IValue& argument : arguments.values()) {
-    if (tensor.storage().data() != nullptr &&
-        tensor.storage().data() == argument.toTensor().storage().data())
-      return true;
+const char* NameOf(const ait_tensor& tensor) {
+  return HasField(tensor, &ait_tensor::name) ? tensor.name : nullptr;
+}
+
+int32_t KindOf(const ait_tensor& tensor) {
+  return HasField(tensor, &ait_tensor::kind) ? tensor.kind : AIT_TENSOR;
+}
+
+// Calls `each` with the tensors among `values`.
+template <typename Each>
+void ForTensors(const ValueList& values, const Each& each) {
+  for (const c10::IValue& value : values.values()) {
+    if (value.isTensor()) {
+      each(value.toTensor());
+      continue;
+    }
+    for (const at::Tensor& tensor : aitune::frontend::TensorLeaves(value))
+      each(tensor);
   }
-  return false;
+}
+
+// Whether `tensor` lies in the memory of an argument, or is a view of one.
+bool IsGiven(const at::Tensor& tensor, const ValueList& arguments) {
+  bool is_given = false;
+  ForTensors(arguments, [&](const at::Tensor& argument) {
+    is_given |= argument.defined() && tensor.storage().data() != nullptr &&
+                tensor.storage().data() == argument.storage().data();
+  });
+  return is_given;
+}
+
+absl::StatusOr<at::Tensor> TensorOf(const ait_tensor& tensor,
+                                    const std::string& name,
+                                    const aitune::Device& home) {
+  if (tensor.dtype < AIT_FLOAT32 || tensor.dtype > AIT_BOOL ||
+      tensor.rank < 0 || tensor.rank > kMostAxes ||
+      (tensor.rank > 0 && tensor.sizes == nullptr))
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, " has the dtype ", tensor.dtype, " and the rank ", tensor.rank,
+        tensor.rank > 0 && tensor.sizes == nullptr ? " without sizes" : "",
+        ", which there are not"));
+  AITUNE_ASSIGN_OR_RETURN(const aitune::Device device,
+                          DeviceOf(tensor, name, home));
+  aitune::TensorView view;
+  view.dtype = static_cast<aitune::DataType>(tensor.dtype);
+  if (tensor.rank > 0)
+    view.sizes.assign(tensor.sizes, tensor.sizes + tensor.rank);
+  view.data = tensor.data;
+  const absl::StatusOr<int64_t> bytes =
+      aitune::TensorBytes(view.dtype, view.sizes);
+  if (!bytes.ok())
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": ", bytes.status().message()));
+  if (!HasStrides(view.sizes))
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " has sizes whose strides are more than 2^63"));
+  if (*bytes > 0 && tensor.data == nullptr)
+    return absl::InvalidArgumentError(absl::StrCat(name, " has no data"));
+  return aitune::frontend::TensorOn(view, device);
+}
+
+absl::StatusOr<c10::IValue> NumberOf(const ait_tensor& number,
+                                     const std::string& name) {
+  if (number.rank != 0 || number.data == nullptr)
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " is a number of the rank ", number.rank,
+                     number.data == nullptr ? " without data" : "",
+                     "; give rank 0, and data that points to the number"));
+  switch (number.dtype) {
+    case AIT_INT64:
+      return c10::IValue(*static_cast<const int64_t*>(number.data));
+    case AIT_FLOAT64:
+      return c10::IValue(*static_cast<const double*>(number.data));
+    case AIT_BOOL:
+      return c10::IValue(*static_cast<const uint8_t*>(number.data) != 0);
+    default:
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, " is a number of the dtype ", number.dtype,
+                       "; give AIT_INT64, AIT_FLOAT64 or AIT_BOOL"));
+  }
+}
+
+// Lists within each other, of which a call has a few; an array that has itself
+// as an element has more.
+constexpr int kMostNested = 16;
+
+// `depth` is the number of lists that the argument is in.
+absl::StatusOr<c10::IValue> ValueOf(const ait_tensor& argument,
+                                    const std::string& name,
+                                    const aitune::Device& home, int depth);
+
+absl::StatusOr<std::vector<c10::IValue>> ElementsOf(const ait_tensor& list,
+                                                    const std::string& name,
+                                                    const aitune::Device& home,
+                                                    int depth) {
+  if (list.rank != 1 || list.sizes == nullptr || list.sizes[0] < 0 ||
+      (list.sizes[0] > 0 && list.data == nullptr))
+    return absl::InvalidArgumentError(absl::StrCat(
+        name,
+        " is a list without a number of elements; give rank 1, that number as "
+        "the only size, and data that points to the elements"));
+  if (depth >= kMostNested)
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, " has more than ", kMostNested, " lists within each other"));
+  const auto* const array = static_cast<const ait_tensor*>(list.data);
+  std::vector<c10::IValue> elements;
+  for (int64_t i = 0; i < list.sizes[0]; ++i) {
+    AITUNE_ASSIGN_OR_RETURN(
+        c10::IValue element,
+        ValueOf(Element(array, i), absl::StrCat(name, "[", i, "]"), home,
+                depth + 1));
+    elements.push_back(std::move(element));
+  }
+  return elements;
+}
+
+absl::StatusOr<c10::IValue> ValueOf(const ait_tensor& argument,
+                                    const std::string& name,
+                                    const aitune::Device& home, int depth) {
+  AITUNE_RETURN_IF_ERROR(CheckSize(argument, name));
+  switch (KindOf(argument)) {
+    case AIT_TENSOR: {
+      AITUNE_ASSIGN_OR_RETURN(at::Tensor tensor,
+                              TensorOf(argument, name, home));
+      return c10::IValue(std::move(tensor));
+    }
+    case AIT_NUMBER:
+      return NumberOf(argument, name);
+    case AIT_TEXT:
+      if (argument.data == nullptr)
+        return absl::InvalidArgumentError(
+            absl::StrCat(name, " is a text without data"));
+      return c10::IValue(std::string(static_cast<const char*>(argument.data)));
+    case AIT_NONE:
+      return c10::IValue();
+    case AIT_LIST: {
+      AITUNE_ASSIGN_OR_RETURN(std::vector<c10::IValue> elements,
+                              ElementsOf(argument, name, home, depth));
+      // The parameter says of which type they are.
+      c10::impl::GenericList list(c10::AnyType::get());
+      for (c10::IValue& element : elements) list.push_back(std::move(element));
+      return c10::IValue(std::move(list));
+    }
+    case AIT_TUPLE: {
+      AITUNE_ASSIGN_OR_RETURN(std::vector<c10::IValue> elements,
+                              ElementsOf(argument, name, home, depth));
+      return c10::IValue(c10::ivalue::Tuple::create(std::move(elements)));
+    }
+    default:
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, " has the kind ", argument.kind,
+                       ", which there is not; give an ait_kind"));
+  }
 }
 
 }  // namespace
-
-bool HasDevice(const ait_tensor& tensor) {
-  return tensor.struct_size >= sizeof(ait_tensor);
-}
 
 absl::StatusOr<std::vector<at::Tensor>> TensorsOf(const ait_module& module,
                                                   const ait_tensor* array,
@@ -89,31 +236,11 @@ absl::StatusOr<std::vector<at::Tensor>> TensorsOf(const ait_module& module,
     const std::string name = absl::StrCat(what, " ", i);
     const ait_tensor& tensor = Element(array, i);
     AITUNE_RETURN_IF_ERROR(CheckSize(tensor, name));
-    if (tensor.dtype < AIT_FLOAT32 || tensor.dtype > AIT_BOOL ||
-        tensor.rank < 0 || tensor.rank > kMostAxes ||
-        (tensor.rank > 0 && tensor.sizes == nullptr))
-      return absl::InvalidArgumentError(absl::StrCat(
-          name, " has the dtype ", tensor.dtype, " and the rank ", tensor.rank,
-          tensor.rank > 0 && tensor.sizes == nullptr ? " without sizes" : "",
-          ", which there are not"));
-    AITUNE_ASSIGN_OR_RETURN(const aitune::Device device,
-                            DeviceOf(tensor, name, home));
-    aitune::TensorView view;
-    view.dtype = static_cast<aitune::DataType>(tensor.dtype);
-    if (tensor.rank > 0)
-      view.sizes.assign(tensor.sizes, tensor.sizes + tensor.rank);
-    view.data = tensor.data;
-    const absl::StatusOr<int64_t> bytes =
-        aitune::TensorBytes(view.dtype, view.sizes);
-    if (!bytes.ok())
+    if (KindOf(tensor) != AIT_TENSOR || NameOf(tensor) != nullptr)
       return absl::InvalidArgumentError(
-          absl::StrCat(name, ": ", bytes.status().message()));
-    if (!HasStrides(view.sizes))
-      return absl::InvalidArgumentError(
-          absl::StrCat(name, " has sizes whose strides are more than 2^63"));
-    if (*bytes > 0 && tensor.data == nullptr)
-      return absl::InvalidArgumentError(absl::StrCat(name, " has no data"));
-    tensors.push_back(aitune::frontend::TensorOn(view, device));
+          absl::StrCat(name, " must be a tensor without a name"));
+    AITUNE_ASSIGN_OR_RETURN(at::Tensor made, TensorOf(tensor, name, home));
+    tensors.push_back(std::move(made));
   }
   return tensors;
 }
@@ -126,6 +253,42 @@ absl::StatusOr<aitune::frontend::ValueList> ValuesOf(const ait_module& module,
                           TensorsOf(module, array, count, what));
   return aitune::frontend::ValueList(
       std::vector<c10::IValue>(tensors.begin(), tensors.end()));
+}
+
+absl::StatusOr<aitune::frontend::ValueList> ArgumentsOf(
+    const ait_module& module, const ait_tensor* array, size_t count) {
+  if (count > 0) AITUNE_RETURN_IF_ERROR(Need(array, "inputs"));
+  AITUNE_ASSIGN_OR_RETURN(
+      const aitune::Device home,
+      aitune::Device::ParseCpuOrGpu(module.module->device()));
+  std::vector<c10::IValue> positional, named;
+  std::vector<std::string> names;
+  bool only_tensors = true;
+  for (size_t i = 0; i < count; ++i) {
+    const std::string what = absl::StrCat("input ", i);
+    const ait_tensor& argument = Element(array, i);
+    AITUNE_ASSIGN_OR_RETURN(c10::IValue value,
+                            ValueOf(argument, what, home, /*depth=*/0));
+    only_tensors &= value.isTensor();
+    const char* const name = NameOf(argument);
+    if (name == nullptr && !names.empty())
+      return absl::InvalidArgumentError(
+          absl::StrCat(what, " has no name and comes after '", names.back(),
+                       "', which has one; give arguments with names last"));
+    if (name != nullptr) names.push_back(name);
+    (name == nullptr ? positional : named).push_back(std::move(value));
+  }
+  ValueList in_order(std::move(positional));
+  // The usual call needs no look at the model.
+  if (only_tensors && names.empty()) return in_order;
+  return module.module->Arguments(in_order, names, ValueList(std::move(named)));
+}
+
+void AddTo(aitune::frontend::BorrowedMemory& borrowed,
+           const ValueList& arguments) {
+  ForTensors(arguments, [&](const at::Tensor& tensor) {
+    if (tensor.defined() && tensor.is_cpu()) borrowed.Add(tensor);
+  });
 }
 
 absl::StatusOr<std::unique_ptr<ait_result>> ResultOf(
@@ -159,9 +322,13 @@ absl::Status GiveTensor(const ait_result& result, size_t index,
   tensor->rank = static_cast<int32_t>(from.dim());
   tensor->sizes = result.sizes[index].data();
   tensor->data = from.data_ptr();
-  if (HasDevice(*tensor)) {
+  if (HasField(*tensor, &ait_tensor::device_index)) {
     tensor->device_type = AIT_CPU;
     tensor->device_index = 0;
+  }
+  if (HasField(*tensor, &ait_tensor::kind)) {
+    tensor->name = nullptr;
+    tensor->kind = AIT_TENSOR;
   }
   return absl::OkStatus();
 }

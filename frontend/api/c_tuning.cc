@@ -2,8 +2,10 @@
 #include <cmath>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "frontend/api/backend_choice.h"
 #include "frontend/api/c_handles.h"
 #include "frontend/torchscript/model_inputs.h"
@@ -17,22 +19,15 @@ using ait::Need;
 // The strategy of a program that names none.
 constexpr char kDefaultStrategy[] = "MaxThroughput";
 
-// Text `index` of an array that is called `what`, "backends" say.
-absl::StatusOr<std::string> TextOf(const char* const* texts, size_t index,
-                                   const char* what) {
-  if (texts[index] != nullptr) return std::string(texts[index]);
-  return absl::InvalidArgumentError(
-      absl::StrCat(what, "[", index, "] is NULL"));
-}
-
-// `count` texts, each one given to `add`.
-template <typename Add>
-absl::Status ForTexts(const char* const* texts, size_t count, const char* what,
-                      const Add& add) {
+// Adds `count` texts of an array that is called `what`, "backends" say.
+absl::Status AddTexts(const char* const* texts, size_t count, const char* what,
+                      std::vector<std::string>& out) {
   if (count > 0) AITUNE_RETURN_IF_ERROR(Need(texts, what));
   for (size_t i = 0; i < count; ++i) {
-    AITUNE_ASSIGN_OR_RETURN(const std::string text, TextOf(texts, i, what));
-    AITUNE_RETURN_IF_ERROR(add(text));
+    if (texts[i] == nullptr)
+      return absl::InvalidArgumentError(
+          absl::StrCat(what, "[", i, "] is NULL"));
+    out.emplace_back(texts[i]);
   }
   return absl::OkStatus();
 }
@@ -44,20 +39,17 @@ absl::Status Tune(ait_module& module, const ait_tune_options& with) {
           with.strategy == nullptr ? kDefaultStrategy : with.strategy,
           with.milliseconds));
   ait::TuneOptions options;
+  std::vector<std::string> backends;
   AITUNE_RETURN_IF_ERROR(
-      ForTexts(with.backends, with.backend_count, "backends",
-               [&](const std::string& text) -> absl::Status {
-                 AITUNE_ASSIGN_OR_RETURN(ait::BackendChoice choice,
-                                         ait::ParseBackendChoice(text));
-                 options.backends.push_back(std::move(choice));
-                 return absl::OkStatus();
-               }));
+      AddTexts(with.backends, with.backend_count, "backends", backends));
+  for (const std::string& text : backends) {
+    AITUNE_ASSIGN_OR_RETURN(ait::BackendChoice choice,
+                            ait::ParseBackendChoice(text));
+    options.backends.push_back(std::move(choice));
+  }
   aitune::frontend::InputChoice inputs;
-  AITUNE_RETURN_IF_ERROR(ForTexts(with.inputs, with.input_count, "inputs",
-                                  [&](const std::string& text) {
-                                    inputs.specs.push_back(text);
-                                    return absl::OkStatus();
-                                  }));
+  AITUNE_RETURN_IF_ERROR(
+      AddTexts(with.inputs, with.input_count, "inputs", inputs.specs));
   if (!inputs.specs.empty()) {
     AITUNE_ASSIGN_OR_RETURN(options.inputs, module.module->Inputs(inputs));
   }
@@ -114,6 +106,33 @@ ait_error* ait_module_tune_for(ait_module* module, const char* strategy,
     options.inputs = inputs;
     options.input_count = count;
     return Tune(*module, options);
+  });
+}
+
+ait_error* ait_module_warm_up(const ait_module* module,
+                              const ait_tensor* inputs, size_t count) {
+  return ait::Guarded([&]() -> absl::Status {
+    AITUNE_RETURN_IF_ERROR(Need(module, "module"));
+    if (inputs == nullptr && count == 0) return module->module->WarmUp();
+    AITUNE_ASSIGN_OR_RETURN(aitune::frontend::ValueList arguments,
+                            ait::ArgumentsOf(*module, inputs, count));
+    return ait::OnBorrowed(
+        std::move(arguments), [&](const aitune::frontend::ValueList& call) {
+          return module->module->WarmUp(absl::MakeConstSpan(&call, 1));
+        });
+  });
+}
+
+ait_error* ait_module_warm_up_for(const ait_module* module,
+                                  const char* const* inputs, size_t count) {
+  return ait::Guarded([&]() -> absl::Status {
+    AITUNE_RETURN_IF_ERROR(Need(module, "module"));
+    AITUNE_RETURN_IF_ERROR(Need(inputs, "inputs"));
+    aitune::frontend::InputChoice choice;
+    AITUNE_RETURN_IF_ERROR(AddTexts(inputs, count, "inputs", choice.specs));
+    AITUNE_ASSIGN_OR_RETURN(const aitune::frontend::ModelInputs made,
+                            module->module->Inputs(choice));
+    return module->module->WarmUpInputs(made);
   });
 }
 

@@ -11,6 +11,7 @@
 #include "frontend/api/module_calls.h"
 #include "frontend/api/module_options.h"
 #include "frontend/checkpoint/checkpoint.h"
+#include "frontend/torchscript/argument_types.h"
 #include "frontend/torchscript/keyword_arguments.h"
 #include "frontend/torchscript/model_bytes.h"
 #include "frontend/values/gpu.h"
@@ -175,11 +176,18 @@ absl::StatusOr<ValueList> Module::Arguments(const ValueList& positional,
                                             absl::Span<const std::string> names,
                                             const ValueList& named) const {
   const std::shared_ptr<TorchScriptSource> source = this->source();
-  return aitune::frontend::WithKeywordArguments(source->model(), positional,
-                                                names, named);
+  AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
+                          aitune::frontend::WithKeywordArguments(
+                              source->model(), positional, names, named));
+  return aitune::frontend::WithParameterTypes(source->model(), arguments);
 }
 
 absl::StatusOr<c10::IValue> Module::Run(const ValueList& arguments) const {
+  return RunNow(arguments, /*compile_now=*/false);
+}
+
+absl::StatusOr<c10::IValue> Module::RunNow(const ValueList& arguments,
+                                           bool compile_now) const {
   const ThreadsOfModule threads(threads_);
   const std::shared_ptr<aitune::Backend> backend = this->backend();
   if (backend == nullptr) {
@@ -201,7 +209,7 @@ absl::StatusOr<c10::IValue> Module::Run(const ValueList& arguments) const {
     return result;
   }
   std::optional<aitune::ScopedStance> stance;
-  if (options_.compile_in_background &&
+  if (options_.compile_in_background && !compile_now &&
       aitune::CurrentStance() == aitune::Stance::kDefault)
     stance.emplace(aitune::Stance::kEagerWhileCompiling);
   // The failure may be of another version, which this call would not ask.

@@ -40,6 +40,7 @@
 #include "frontend/values/value_list.h"
 #include "runtime/backend/bound_call.h"
 #include "runtime/backend/config_value.h"
+#include "runtime/backend/signature.h"
 #include "runtime/backend/step_time.h"
 #include "runtime/backend/usage.h"
 #include "runtime/bundle/bundle.h"
@@ -126,6 +127,18 @@ struct BackendDetails {
   aitune::frontend::CheckReport check;  // its comparison with eager
 };
 
+// A parameter of the model's forward, and what is known of its arguments.
+struct ParameterSignature {
+  std::string name;
+  // Its type as TorchScript prints it, such as "Tensor" or "Optional[int]".
+  std::string type;
+  bool has_default = false;  // whether calls may leave it out
+  // Of an argument that is one tensor; not set: not known.
+  std::optional<aitune::DataType> dtype;
+  // The sizes of each axis; not set: not known.
+  std::optional<std::vector<aitune::SizeRange>> axes;
+};
+
 // The outcome of tuning.
 struct TuneReport {
   std::string module;    // name of the module
@@ -188,8 +201,9 @@ class Module {
       const aitune::frontend::InputChoice& choice) const;
 
   // The arguments of a call with `positional` and, for the parameter names[i],
-  // the i-th of `named`: WithKeywordArguments, also while another thread
-  // replaces the weights.
+  // the i-th of `named`: WithKeywordArguments, with the numbers and the types
+  // of lists that the parameters have, as Python's calls convert them; also
+  // while another thread replaces the weights.
   absl::StatusOr<aitune::frontend::ValueList> Arguments(
       const aitune::frontend::ValueList& positional,
       absl::Span<const std::string> names,
@@ -229,6 +243,26 @@ class Module {
   // compiled or the batch size that is being timed. From any thread, also from
   // the function that is told of the progress.
   void CancelTune();
+
+  // Runs each of `calls` a few times, so that the first call to serve pays for
+  // nothing: versions for their sizes are compiled now, also where
+  // ModuleOptions::compile_in_background or the stance has calls not wait for
+  // that, weights are on the device, memory for intermediate values and results
+  // is allocated and written, CUDA graphs are captured, and this thread's
+  // computing threads are started (other threads start their own). Without
+  // calls: those of the samples, or of a module that was loaded without
+  // samples those that its versions' signatures show, at their largest sizes
+  // with elements of 0; kFailedPrecondition if nothing shows any. The model's
+  // state is the same afterwards; nobody may call a model with state meanwhile.
+  // The calls count in Usage. Errors: those of the first call that fails. Waits
+  // for a GPU.
+  absl::Status WarmUp(
+      absl::Span<const aitune::frontend::ValueList> calls = {}) const;
+
+  // The same for `inputs`: with random elements by `seed`, of the largest sizes
+  // of the ranges and of the smallest. Errors also those of MakeInputs.
+  absl::Status WarmUpInputs(const aitune::frontend::ModelInputs& inputs,
+                            uint64_t seed = 0) const;
 
   // Runs one call in the chosen backend, or in eager. Where calls change the
   // model's state (buffers, attributes), LibTorch runs them one after another,
@@ -355,6 +389,11 @@ class Module {
   // in eager or in a backend that compiles nothing.
   std::vector<aitune::Signature> Signatures() const;
 
+  // The parameters of the model's forward, with the dtype and the sizes that
+  // are known of each: those of the compiled versions together, or else those
+  // of the samples. Also while the module runs in eager.
+  std::vector<ParameterSignature> Parameters() const;
+
   // Saves the tuned module, with the state that calls have left in the model
   // (SaveCheckpoint), also on a GPU or with autocast, where LibTorch runs
   // copies of the model. Returns the checkpoint's digest.
@@ -381,6 +420,12 @@ class Module {
   // The model on `device`, the module's, which LibTorch runs in eager.
   absl::StatusOr<std::shared_ptr<const aitune::frontend::Model>> Eager(
       const aitune::Device& device) const;
+  // Run; `compile_now`: whatever the options say, a call waits for the version
+  // that it compiles.
+  absl::StatusOr<c10::IValue> RunNow(
+      const aitune::frontend::ValueList& arguments, bool compile_now) const;
+  // The calls that WarmUp makes of itself.
+  absl::StatusOr<std::vector<aitune::frontend::ValueList>> KnownCalls() const;
   // `sample` on the module's device.
   absl::StatusOr<aitune::Sample> OnDevice(const aitune::Sample& sample) const;
   // Runs the strategy, and sets `details` of the backends that were built.

@@ -80,6 +80,8 @@ absl::Status readAttributes(func::FuncOp kernel, size_t inputs,
   launch.set_grain(shape->grain);
   const std::vector<CheckProto> checks = describeChecks(kernel);
   compiled.call.mutable_checks()->Add(checks.begin(), checks.end());
+  launch.set_buffers(compiled.inputs.size() + compiled.outputs.size());
+  launch.set_checks(checks.size());
   compiled.packings.resize(inputs);
   for (ait::PackingAttr packing : ait::getPackings(kernel)) {
     if (packing.getArgument() >= static_cast<int64_t>(inputs))

@@ -30,6 +30,7 @@ protected:
       ImplementationStep step;
       step.call.mutable_kernel()->set_symbol(function.getSymName().str());
       step.call.mutable_kernel()->set_grain(1);
+      step.call.mutable_kernel()->set_buffers(function.getNumArguments() + 1);
       for (unsigned i = 0; i < function.getNumArguments(); ++i)
         step.inputs.push_back(i);
       step.outputs.push_back(function.getNumArguments());
@@ -139,6 +140,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
     ImplementationStep step;
     step.call.mutable_kernel()->set_symbol("multiply");
     step.call.mutable_kernel()->set_grain(1);
+    step.call.mutable_kernel()->set_buffers(inputs.size() + 1);
     step.inputs = inputs;
     step.outputs = {output};
     implementation.steps.push_back(step);

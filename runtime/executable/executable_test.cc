@@ -248,6 +248,7 @@ TestPlan Quarter() {
   int line = 7;
   for (const auto& [from, to] : {std::pair(x, half), std::pair(half, y)}) {
     Step* step = t.Kernel("halve_even", {from}, {to}, s0);
+    step->mutable_kernel()->set_checks(2);
     for (const char* name : {"aten::gather", "aten::take"}) {
       CheckProto* check = step->add_checks();
       check->set_operator_(name);

@@ -86,6 +86,8 @@ class TestPlan {
     step->mutable_kernel()->set_symbol(symbol);
     *step->mutable_kernel()->mutable_grid() = ToProto(grid);
     step->mutable_kernel()->set_grain(grain);
+    step->mutable_kernel()->set_buffers(
+        static_cast<int>(inputs.size() + outputs.size()));
     return step;
   }
   Step* Fallback(int region, const std::vector<int>& inputs,

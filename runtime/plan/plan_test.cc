@@ -212,6 +212,14 @@ TEST(ValidatePlanTest, NamesWhatIsWrong) {
        [](auto& p) { p.mutable_steps(1)->mutable_kernel()->clear_symbol(); }},
       {"has the grain -1",
        [](auto& p) { p.mutable_steps(1)->mutable_kernel()->set_grain(-1); }},
+      {"buffers and 0 checks, but it was generated for 7 and 0",
+       [](auto& p) { p.mutable_steps(1)->mutable_kernel()->set_buffers(7); }},
+      {"buffers and 0 checks, but it was generated for",
+       [](auto& p) { p.mutable_steps(1)->add_inputs(0); }},
+      {"buffers and 0 checks, but it was generated for",
+       [](auto& p) { p.mutable_steps(1)->mutable_inputs()->RemoveLast(); }},
+      {"buffers and 0 checks, but it was generated for",
+       [](auto& p) { p.mutable_steps(1)->mutable_kernel()->set_checks(1); }},
       {"(grid)",
        [](auto& p) {
          p.mutable_steps(1)->mutable_kernel()->mutable_grid()->set_value(9);
@@ -258,6 +266,7 @@ TEST(ValidatePlanTest, PackedConstantsAreForKernelsOnly) {
   EXPECT_THAT(std::string(ValidatePlan(t.plan).message()),
               HasSubstr("only generated kernels can"));
   t.plan.mutable_steps(0)->mutable_kernel()->set_symbol("k");
+  t.plan.mutable_steps(0)->mutable_kernel()->set_buffers(3);
   EXPECT_EQ(ValidatePlan(t.plan), absl::OkStatus());
 }
 

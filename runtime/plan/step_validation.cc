@@ -233,6 +233,14 @@ class StepValidator {
         if (kernel.grain() < 0) {
           return PlanError(where, " has the grain ", kernel.grain());
         }
+        const int buffers = step.inputs_size() + step.outputs_size();
+        if (kernel.buffers() != buffers ||
+            kernel.checks() != step.checks_size()) {
+          return PlanError(where, " gives the kernel '", kernel.symbol(), "' ",
+                           buffers, " buffers and ", step.checks_size(),
+                           " checks, but it was generated for ",
+                           kernel.buffers(), " and ", kernel.checks());
+        }
         return InPlan(where + " (grid)",
                       FromProto(kernel.grid(), symbols).status());
       }

@@ -1,8 +1,10 @@
-// libFuzzer's entry. Searches from SeedInputs on, beside the folder given.
+// libFuzzer's entry. Searches from SeedInputs and the folders given on, and
+// writes what it finds to the first.
 //
-//   mkdir corpus
-//   ./bazelw run --config=fuzz //runtime/fuzz:load_fuzzer -- $PWD/corpus
-//     -max_total_time=600 -max_len=20000 -rss_limit_mb=4096
+//   mkdir found
+//   ./bazelw run --config=fuzz //runtime/fuzz:load_fuzzer -- $PWD/found
+//     $PWD/runtime/fuzz/corpus -max_total_time=600 -max_len=20000
+//     -rss_limit_mb=4096
 #include <cstddef>
 #include <cstdint>
 #include <string>

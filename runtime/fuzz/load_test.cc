@@ -1,15 +1,20 @@
 // A short run of what the fuzzer does, with mutations of its own.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <random>
 
 #include "google/protobuf/stubs/logging.h"
 #include "runtime/fuzz/load_target.h"
+#include "runtime/fuzz/mutation.h"
 
 namespace aitune {
 namespace {
+
+constexpr char kCorpus[] = "runtime/fuzz/corpus";
 
 std::vector<std::string> Seeds() {
   std::vector<std::string> seeds = SeedInputs();
@@ -30,36 +35,32 @@ TEST(LoadAndRunBytes, TakesTheSeeds) {
   EXPECT_FALSE(LoadAndRunBytes("?").read);
 }
 
+// The corpus has the seeds of when it was written, and what was found since.
+TEST(LoadAndRunBytes, ComesBackFromTheCorpus) {
+  if (const char* folder = std::getenv("AITUNE_WRITE_CORPUS")) {
+    for (const std::string& seed : Seeds())
+      std::ofstream(
+          std::filesystem::path(folder) / (std::string("seed_") + seed[0]),
+          std::ios::binary)
+          << seed;
+  }
+  const google::protobuf::LogSilencer silence_parse_errors;
+  const std::vector<std::string> corpus = ReadCorpus(kCorpus);
+  EXPECT_GE(corpus.size(), 4u);
+  for (const std::string& input : corpus) LoadAndRunBytes(input);
+}
+
 TEST(LoadAndRunBytes, ComesBackFromAnyBytes) {
   const google::protobuf::LogSilencer silence_parse_errors;
-  const std::vector<std::string> seeds = Seeds();
+  std::vector<std::string> seeds = Seeds();
+  for (std::string& input : ReadCorpus(kCorpus))
+    seeds.push_back(std::move(input));
   std::mt19937 random(7);
-  const auto below = [&](size_t n) { return random() % n; };
   int read = 0, refused = 0;
-  for (int round = 0; round < 8000; ++round) {
-    std::string input = seeds[below(seeds.size())];
-    for (size_t edits = 1 + below(4); edits > 0 && input.size() > 1; --edits) {
-      const size_t at = 1 + below(input.size() - 1);
-      switch (below(5)) {
-        case 0:
-          input[at] = static_cast<char>(random());
-          break;
-        case 1:
-          input[at] ^= static_cast<char>(1 << below(8));
-          break;
-        case 2:
-          input.erase(at, 1 + below(8));
-          break;
-        case 3:
-          input.insert(at, input.substr(at, 1 + below(32)));
-          break;
-        default:
-          input.insert(at, 1 + below(8), static_cast<char>(random()));
-          break;
-      }
-    }
-    (LoadAndRunBytes(input).read ? read : refused) += 1;
-  }
+  for (int round = 0; round < 8000; ++round)
+    (LoadAndRunBytes(Mutated(seeds[random() % seeds.size()], random)).read
+         ? read
+         : refused) += 1;
   EXPECT_GT(read, 100);
   EXPECT_GT(refused, 1000);
 }

@@ -89,9 +89,15 @@ class FreeingReader : public caffe2::serialize::ReadAdapterInterface {
     const uint64_t begin = (start + position + page - 1) / page * page;
     const uint64_t end = (start + position + size) / page * page;
     if (begin >= end) return;
-    if (madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED) ==
-        0)
+    // Exceptions are not to go through miniz, which is C.
+    try {
       freed_[begin - start] = end - start;
+    } catch (const std::bad_alloc&) {
+      return;
+    }
+    if (madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED) !=
+        0)
+      freed_.erase(begin - start);
   }
 
   const std::string bytes_;

@@ -16,7 +16,7 @@ mv "$TEST_TMPDIR/installed" "$TEST_TMPDIR/prefix"
 prefix=$TEST_TMPDIR/prefix library=$prefix/lib/libaitune.so
 mkdir "$TEST_TMPDIR/program"
 cd "$TEST_TMPDIR/program"
-cp "$sources"/examples/serving/{CMakeLists.txt,Makefile,serve.c,tune.cc} .
+cp "$sources"/examples/serving/{CMakeLists.txt,Makefile,serve.c,call.cc,tune.cc} .
 make PREFIX="$prefix" CFLAGS="-Wall -Wextra -Werror" CXXFLAGS="-Wall -Wextra"
 
 model=$AITUNE_MODELS/mlp
@@ -45,6 +45,20 @@ grep -q '^serve: load: none.pt: no such file' errors.txt ||
 cmake -S . -B build -DCMAKE_PREFIX_PATH="$prefix" >cmake.txt || die "$(<cmake.txt)"
 cmake --build build >cmake.txt || die "$(<cmake.txt)"
 build/serve -t 1 -n 2 mlp.aitune "float32[4,1024]"
+
+# The layer over the C API needs nothing but its two headers.
+mkdir bare
+cp "$prefix"/include/aitune/{aitune.h,aitune.hpp} bare
+${CXX:-c++} -std=c++17 -fsyntax-only -Wall -Wextra -Werror -Ibare call.cc || die "aitune.hpp needs more than aitune.h"
+for call in ./call build/call; do
+  "$call" mlp.aitune 4 1024 >call.txt || die "$call: $(<call.txt)"
+  grep -q '^TorchInductorBackend: cpu' call.txt || die "$call lists no backends: $(<call.txt)"
+  grep -q '^output 0: 4 .*, largest ' call.txt || die "$call: $(<call.txt)"
+done
+./call "$model.pt" 4 1024 >call.txt || die "call: $(<call.txt)"
+grep -q '^TorchInductorBackend(fullgraph=True)$' call.txt || die "call: $(<call.txt)"
+! ./call none.pt 4 2>errors.txt >call.txt || die "no model was called"
+grep -q '^call: none.pt: no such file' errors.txt || die "no model: $(<errors.txt)"
 sed -i 's/aitune 2 REQUIRED/aitune 1 REQUIRED/' CMakeLists.txt
 ! cmake -S . -B other -DCMAKE_PREFIX_PATH="$prefix" >cmake.txt 2>&1 || die "another version was taken"
 

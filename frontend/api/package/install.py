@@ -8,7 +8,7 @@
     PREFIX/lib/libaitune.so, .so.VERSION  VERSION is AIT_API_VERSION
     PREFIX/lib/pkgconfig/aitune.pc        the C API; aitune-cxx.pc: C++
     PREFIX/lib/cmake/aitune/              find_package(aitune)
-    PREFIX/include/aitune/aitune.h        the C API
+    PREFIX/include/aitune/aitune.h        the C API; aitune.hpp: the same in C++
     PREFIX/include/aitune/cxx/            the C++ API and what its headers include
 
 PREFIX can be moved. The library uses LibTorch and the other libraries of the
@@ -23,6 +23,7 @@ import sys
 LIBRARY = "frontend/api/libaitune.so"
 PROGRAM = "frontend/cli/aitune"
 C_HEADER = "frontend/api/aitune.h"
+C_LAYER = "frontend/api/aitune.hpp"
 # What README's part on embedding names.
 CXX_HEADERS = [
     "frontend/api/module.h",
@@ -116,6 +117,7 @@ def main():
     os.symlink("libaitune.so." + version, link)
     write(prefix, "bin/aitune", without_build_tree(PROGRAM), 0o755)
     write(prefix, "include/aitune/aitune.h", read(C_HEADER))
+    write(prefix, "include/aitune/aitune.hpp", read(C_LAYER))
     cxx = os.path.join(prefix, "include/aitune/cxx")
     shutil.rmtree(cxx, ignore_errors=True)
     for header in included(CXX_HEADERS):

@@ -1,9 +1,9 @@
 #!/bin/bash
-# embedding_test.sh MAKEFILE INSTALL SYMBOLS: installs AITune, builds
+# embedding_test.sh MAKEFILE INSTALL SYMBOLS DECLARED: installs AITune, builds
 # examples/serving as a user does, outside of the workspace, with pkg-config and
 # with CMake, and runs its programs; looks at what the library exports.
 set -eu
-makefile=$(readlink -f "$1") symbols=$(readlink -f "$3")
+makefile=$(readlink -f "$1") symbols=$(readlink -f "$3") declared=$(readlink -f "$4")
 sources=${makefile%/examples/serving/Makefile}
 die() {
   echo "embedding_test: $*" >&2
@@ -67,6 +67,7 @@ cat >headers.cc <<'P'
 #include <ATen/ATen.h>
 #include <iostream>
 #include "frontend/api/module.h"
+#include "frontend/backends/compiled/torch_inductor_config.h"
 #include "frontend/torchscript/keyword_arguments.h"
 #include "frontend/torchscript/substitution.h"
 #include "runtime/backend/registry.h"
@@ -79,6 +80,9 @@ int main(int, char** arguments) {
   aitune::SetLogSink([](aitune::LogChannel, std::string_view) {});
   auto module = ait::Module::Load(arguments[1], {});
   if (!module.ok() || aitune::ListBackends().empty()) return 1;
+  if (!aitune::StrategyByName("MinLatency").ok() || !aitune::ParseDataType("float32")) return 6;
+  if (aitune::frontend::ListOptions().empty() || !aitune::frontend::TorchInductorBackendConfig().Validate().ok())
+    return 7;
   auto call = aitune::frontend::WithKeywordArguments(
       (*module)->model(), ValueList(), {"input"}, ValueList({at::ones({4, 1024})}));
   if (!call.ok()) std::cerr << call.status() << "\n";
@@ -116,5 +120,7 @@ diff "$symbols" declared.txt >&2 || die "the functions of aitune.h are not those
 
 nm -DC --defined-only --without-symbol-versions "$library" | cut -d' ' -f3- | grep -v '^AITUNE_' >exports.txt
 grep -q '^ait_module_run$' exports.txt || die "the C API is not exported"
+python3 "$declared" "$library" "$prefix/include/aitune/cxx" >missing.txt ||
+  die "installed headers declare these, which the library does not export: $(<missing.txt)"
 ! grep -v -E '^(ait_|ait::|aitune::|(typeinfo|vtable) for (ait|aitune)::)' exports.txt ||
   die "these are exported, and should not be"

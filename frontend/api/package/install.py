@@ -27,6 +27,7 @@ C_LAYER = "frontend/api/aitune.hpp"
 # What README's part on embedding names.
 CXX_HEADERS = [
     "frontend/api/module.h",
+    "frontend/backends/compiled/torch_inductor_config.h",
     "frontend/torchscript/keyword_arguments.h",
     "frontend/torchscript/substitution.h",
     "runtime/backend/registry.h",

@@ -278,6 +278,19 @@ ait_error* ait_result_tensor(const ait_result* result, size_t index,
   });
 }
 
+size_t ait_result_values(const ait_result* result) {
+  return result == nullptr ? 0 : result->values.size();
+}
+
+ait_error* ait_result_value(const ait_result* result, size_t index,
+                            ait_tensor* value) {
+  return Guarded([&]() -> absl::Status {
+    AITUNE_RETURN_IF_ERROR(Need(result, "result"));
+    AITUNE_RETURN_IF_ERROR(Need(value, "value"));
+    return ait::GiveValue(*result, index, value);
+  });
+}
+
 void ait_result_free(ait_result* result) { delete result; }
 
 ait_error* ait_module_describe(const ait_module* module, char** text) {

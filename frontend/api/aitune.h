@@ -117,8 +117,10 @@ typedef enum ait_kind {
   AIT_TEXT = 2,   /* a str: `data` is its UTF-8, which ends with a zero */
   AIT_NONE = 3,   /* None; the fields but `name` are not read */
   AIT_LIST = 4,   /* a list of sizes[0] elements: `rank` is 1, and `data` an
-                     array of ait_tensor, each of any kind, without names */
-  AIT_TUPLE = 5   /* a tuple, likewise */
+                     array of ait_tensor, each of any kind; their names are not
+                     read */
+  AIT_TUPLE = 5,  /* a tuple, likewise */
+  AIT_DICT = 6    /* a dict whose keys are texts: the names of the elements */
 } ait_kind;
 
 /* A dense row-major tensor, or an argument of another kind. It does not own the
@@ -416,8 +418,9 @@ AIT_API ait_error* ait_module_run_into(const ait_module* module,
 
 /* Runs a call of `count` arguments a few times, so that the first one to serve
  * pays for nothing: a version for its sizes is compiled now, memory is
- * allocated and written, CUDA graphs are captured, and the computing threads of
- * this thread are started. NULL with the count 0: the calls of the samples, or
+ * allocated and written, CUDA graphs are captured (inputs in other memory of
+ * the GPU capture one more), and the computing threads of this thread are
+ * started. NULL with the count 0: the calls of the samples, or
  * of a checkpoint those that its versions show. The model's state is the same
  * afterwards; nobody may call a model with state meanwhile. Errors as
  * ait_module_run; AIT_FAILED_PRECONDITION where nothing shows a call. */
@@ -608,6 +611,16 @@ AIT_API ait_error* ait_module_set_threads(ait_module* module, int threads);
 AIT_API size_t ait_result_count(const ait_result* result);
 AIT_API ait_error* ait_result_tensor(const ait_result* result, size_t index,
                                      ait_tensor* tensor);
+
+/* All values of a result, also those that are no tensors: the number of them (0
+ * for NULL), and each in depth-first order of the nesting, with the kind
+ * AIT_TENSOR, AIT_NUMBER, AIT_TEXT or AIT_NONE. `name` says where it is, as
+ * Python would index the result, such as "[0]['mask']" ("": it is the result).
+ * Objects and complex numbers are left out. Otherwise as ait_result_tensor;
+ * tensor->struct_size must be that of a structure with `kind`. */
+AIT_API size_t ait_result_values(const ait_result* result);
+AIT_API ait_error* ait_result_value(const ait_result* result, size_t index,
+                                    ait_tensor* value);
 AIT_API void ait_result_free(ait_result* result); /* NULL is allowed */
 
 /* ait_module_describe tells how the module runs, such as

@@ -100,7 +100,7 @@ constexpr ait_dtype DtypeOf() {
 }
 
 // An argument or an output: a tensor on memory of the caller's, a number, a
-// text, None, or a list or tuple of these.
+// text, None, or a list, tuple or dict of these.
 class Value {
  public:
   // A dense row-major tensor; `data` must stay until the call has ended.
@@ -133,6 +133,10 @@ class Value {
   }
   static Value Tuple(std::vector<Value> elements) {
     return Value(AIT_TUPLE, std::move(elements));
+  }
+  // With the elements' names as keys.
+  static Value Dict(std::vector<Value> elements) {
+    return Value(AIT_DICT, std::move(elements));
   }
 
   // For the parameter `name`. Arguments with names come last.
@@ -170,7 +174,7 @@ class Value {
         data = &integer_;
     } else if (kind_ == AIT_TEXT) {
       data = text_.c_str();
-    } else if (kind_ == AIT_LIST || kind_ == AIT_TUPLE) {
+    } else if (kind_ >= AIT_LIST) {
       made.rank = 1;
       made.sizes = sizes_.data();
       given_.clear();
@@ -218,10 +222,15 @@ struct Free {
 template <typename T, auto kFree>
 using Handle = std::unique_ptr<T, Free<kFree>>;
 
-// A tensor of a result, in the result's memory.
+// A tensor, or a value of another kind, of a result, in the result's memory.
 class TensorView {
  public:
   explicit TensorView(const ait_tensor& tensor) : tensor_(tensor) {}
+  ait_kind kind() const { return static_cast<ait_kind>(tensor_.kind); }
+  // Where in the result it is, if ait_result_value gave it.
+  std::string name() const { return tensor_.name ? tensor_.name : ""; }
+  // Of a text.
+  const char* text() const { return static_cast<const char*>(tensor_.data); }
   ait_dtype dtype() const { return static_cast<ait_dtype>(tensor_.dtype); }
   int32_t rank() const { return tensor_.rank; }
   int64_t size(int32_t axis) const { return tensor_.sizes[axis]; }
@@ -233,8 +242,8 @@ class TensorView {
     for (int32_t axis = 0; axis < rank(); ++axis) count *= size(axis);
     return count;
   }
-  // The elements; null if they are not of the type T. 16-bit floats are had as
-  // data<void>.
+  // The elements, or the number; null if they are not of the type T. 16-bit
+  // floats are had as data<void>.
   template <typename T>
   const T* data() const {
     if constexpr (!std::is_void_v<T>) {
@@ -258,6 +267,14 @@ class Outputs {
     tensor.struct_size = sizeof tensor;
     ait_error_free(ait_result_tensor(handle_.get(), index, &tensor));
     return TensorView(tensor);
+  }
+  // The same for all values, also those that are no tensors.
+  size_t values() const { return ait_result_values(handle_.get()); }
+  TensorView value(size_t index) const {
+    ait_tensor value = {};
+    value.struct_size = sizeof value;
+    ait_error_free(ait_result_value(handle_.get(), index, &value));
+    return TensorView(value);
   }
 
  private:

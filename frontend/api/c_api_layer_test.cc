@@ -79,6 +79,25 @@ TEST_F(CApiLayer, ArgumentsOfEveryKind) {
   }
 }
 
+TEST_F(CApiLayer, ValuesOfEveryKind) {
+  torch::jit::Module module("Values");
+  module.define(R"(
+def forward(self, given: Dict[str, Tensor]):
+    return given["a"] + given["b"], 3, "text"
+)");
+  module.save(model_);
+  ASSERT_FALSE(c::Module::Load(model_, c::Options()).To(module_));
+  const auto result =
+      module_.Run({Value::Dict({x().Named("a"), x().Named("b")})});
+  ASSERT_TRUE(result.ok()) << result.error().message();
+  ASSERT_EQ(result->values(), 3u);
+  EXPECT_FLOAT_EQ(result->value(0).data<float>()[0], 4);
+  EXPECT_EQ(result->value(1).kind(), AIT_NUMBER);
+  EXPECT_EQ(result->value(1).name(), "[1]");
+  EXPECT_EQ(*result->value(1).data<int64_t>(), 3);
+  EXPECT_STREQ(result->value(2).text(), "text");
+}
+
 TEST_F(CApiLayer, MemoryOfTheCallers) {
   std::vector<float> into(6);
   const Value output = Value::Tensor({2, 3}, into.data());

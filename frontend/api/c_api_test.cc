@@ -310,6 +310,7 @@ TEST_F(CApi, NullIsAnErrorEverywhere) {
         ait_module_run(nullptr, &tensor, 1, &result),
         ait_module_run_into(nullptr, &tensor, 1, &tensor, 1),
         ait_result_tensor(nullptr, 0, &tensor),
+        ait_result_value(nullptr, 0, &tensor),
         ait_module_signature(nullptr, &signature),
         ait_signature_tensor(nullptr, 0, AIT_INPUT, 0, nullptr),
         ait_signature_parameter(nullptr, 0, nullptr),

@@ -190,6 +190,60 @@ def forward(self, parts: List[Tensor], pair: Tuple[Tensor, int]):
   EXPECT_EQ(Run({List(parts, two)}, 2), "");
 }
 
+TEST_F(CArguments, DictsAndResultsOfEveryKind) {
+  Load(R"(
+def forward(self, given: Dict[str, Tensor], k: int):
+    half = {"half": k / 2}
+    return {"sum": given["a"] + given["b"]}, k + 1, "text", None, half, k == 3
+)");
+  const int64_t two = 2, three = 3;
+  const std::vector<ait_tensor> entries = {Named("a", x()), Named("b", x())};
+  for (const bool tuned : {false, true}) {
+    const ait_tensor inputs[] = {List(entries, two, AIT_DICT), Int(three)};
+    if (tuned) {
+      ASSERT_EQ(Take(ait_module_record(module_, inputs, 2, 2)), "");
+      ASSERT_EQ(Take(ait_module_tune(module_, "OneBackend", 0)), "");
+    }
+    ait_result* result = nullptr;
+    ASSERT_EQ(Take(ait_module_run(module_, inputs, 2, &result)), "");
+    EXPECT_EQ(ait_result_count(result), 1u);
+    ASSERT_EQ(ait_result_values(result), 6u);
+    const auto value = [&](size_t index) {
+      ait_tensor found = {};
+      found.struct_size = sizeof found;
+      EXPECT_EQ(Take(ait_result_value(result, index, &found)), "");
+      return found;
+    };
+    EXPECT_STREQ(value(0).name, "[0]['sum']");
+    EXPECT_EQ(value(0).kind, AIT_TENSOR);
+    EXPECT_FLOAT_EQ(static_cast<float*>(value(0).data)[0], 4);
+    EXPECT_STREQ(value(1).name, "[1]");
+    EXPECT_EQ(value(1).kind, AIT_NUMBER);
+    EXPECT_EQ(value(1).dtype, AIT_INT64);
+    EXPECT_EQ(*static_cast<int64_t*>(value(1).data), 4);
+    EXPECT_EQ(value(2).kind, AIT_TEXT);
+    EXPECT_STREQ(static_cast<char*>(value(2).data), "text");
+    EXPECT_EQ(value(3).kind, AIT_NONE);
+    EXPECT_STREQ(value(4).name, "[4]['half']");
+    EXPECT_EQ(value(4).dtype, AIT_FLOAT64);
+    EXPECT_EQ(*static_cast<double*>(value(4).data), 1.5);
+    EXPECT_EQ(value(5).dtype, AIT_BOOL);
+    EXPECT_EQ(*static_cast<uint8_t*>(value(5).data), 1);
+    ait_tensor none = {};
+    none.struct_size = sizeof none;
+    EXPECT_EQ(Take(ait_result_value(result, 6, &none)),
+              "there is no value 6 in a result of 6");
+    none.struct_size = offsetof(ait_tensor, name);
+    EXPECT_THAT(Take(ait_result_value(result, 0, &none)),
+                HasSubstr("has the struct_size"));
+    ait_result_free(result);
+  }
+  const std::vector<ait_tensor> without = {x()};
+  const int64_t one = 1;
+  EXPECT_THAT(Run({List(without, one, AIT_DICT), Int(three)}, 0),
+              HasSubstr("input 0[0] has no name"));
+}
+
 TEST_F(CArguments, SaysWhatIsWrong) {
   const int64_t three = 3, less = -1;
   EXPECT_THAT(Run({x(), Named("q", Int(three))}, 0),

@@ -29,8 +29,20 @@ struct ait_options {
 };
 
 struct ait_result {
+  // A value of any kind.
+  struct Value {
+    std::string path;  // as Python would index the result
+    ait_kind kind = AIT_NONE;
+    size_t tensor = 0;            // index in `tensors`, of a tensor
+    ait_dtype dtype = AIT_INT64;  // of a number, which is one of these
+    int64_t integer = 0;
+    double number = 0;
+    uint8_t truth = 0;
+    std::string text;
+  };
   std::vector<at::Tensor> tensors;
   std::vector<std::vector<int64_t>> sizes;  // of each tensor, in elements
+  std::vector<Value> values;                // also the tensors
 };
 
 struct ait_error {
@@ -82,7 +94,7 @@ auto OnBorrowed(aitune::frontend::ValueList arguments, const Run& run) {
   return result;
 }
 
-// The tensors of `value` on the CPU, which share no memory with `arguments`.
+// The values in `value` on the CPU, which share no memory with `arguments`.
 // kUnimplemented for tensors that an ait_tensor can't describe. May throw
 // LibTorch's exceptions.
 absl::StatusOr<std::unique_ptr<ait_result>> ResultOf(
@@ -91,6 +103,10 @@ absl::StatusOr<std::unique_ptr<ait_result>> ResultOf(
 // Describes tensor `index` of a result, as ait_result_tensor says.
 absl::Status GiveTensor(const ait_result& result, size_t index,
                         ait_tensor* tensor);
+
+// Describes value `index` of a result, as ait_result_value says.
+absl::Status GiveValue(const ait_result& result, size_t index,
+                       ait_tensor* value);
 
 // Runs `body`, and gives its error to C. Nothing that is thrown leaves the
 // library, and lack of memory is an error too.

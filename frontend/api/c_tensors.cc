@@ -1,4 +1,5 @@
 // Tensors and other arguments between C and LibTorch.
+#include <ATen/core/Dict.h>
 #include <ATen/core/List.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
@@ -209,6 +210,20 @@ absl::StatusOr<c10::IValue> ValueOf(const ait_tensor& argument,
       for (c10::IValue& element : elements) list.push_back(std::move(element));
       return c10::IValue(std::move(list));
     }
+    case AIT_DICT: {
+      AITUNE_ASSIGN_OR_RETURN(std::vector<c10::IValue> elements,
+                              ElementsOf(argument, name, home, depth));
+      const auto* const array = static_cast<const ait_tensor*>(argument.data);
+      c10::impl::GenericDict dict(c10::StringType::get(), c10::AnyType::get());
+      for (size_t i = 0; i < elements.size(); ++i) {
+        const char* const key = NameOf(Element(array, i));
+        if (key == nullptr)
+          return absl::InvalidArgumentError(absl::StrCat(
+              name, "[", i, "] has no name, which is its key in a dict"));
+        dict.insert(std::string(key), std::move(elements[i]));
+      }
+      return c10::IValue(std::move(dict));
+    }
     case AIT_TUPLE: {
       AITUNE_ASSIGN_OR_RETURN(std::vector<c10::IValue> elements,
                               ElementsOf(argument, name, home, depth));
@@ -219,6 +234,30 @@ absl::StatusOr<c10::IValue> ValueOf(const ait_tensor& argument,
           absl::StrCat(name, " has the kind ", argument.kind,
                        ", which there is not; give an ait_kind"));
   }
+}
+
+// A leaf of a result, without its path; the kind of what no ait_kind describes
+// is AIT_TENSOR, as that of tensors.
+ait_result::Value PlainValueOf(const c10::IValue& leaf) {
+  ait_result::Value value;
+  if (leaf.isInt()) {
+    value.kind = AIT_NUMBER;
+    value.integer = leaf.toInt();
+  } else if (leaf.isDouble()) {
+    value.kind = AIT_NUMBER;
+    value.dtype = AIT_FLOAT64;
+    value.number = leaf.toDouble();
+  } else if (leaf.isBool()) {
+    value.kind = AIT_NUMBER;
+    value.dtype = AIT_BOOL;
+    value.truth = leaf.toBool() ? 1 : 0;
+  } else if (leaf.isString()) {
+    value.kind = AIT_TEXT;
+    value.text = leaf.toStringRef();
+  } else if (!leaf.isNone()) {
+    value.kind = AIT_TENSOR;
+  }
+  return value;
 }
 
 }  // namespace
@@ -295,11 +334,20 @@ absl::StatusOr<std::unique_ptr<ait_result>> ResultOf(
     const c10::IValue& value, const aitune::frontend::ValueList& arguments) {
   const c10::IValue on_cpu = aitune::frontend::ToCpu(value);
   auto result = std::make_unique<ait_result>();
-  for (const at::Tensor& tensor : aitune::frontend::TensorLeaves(on_cpu)) {
+  for (const aitune::frontend::Leaf& leaf : aitune::frontend::Leaves(on_cpu)) {
+    ait_result::Value found = PlainValueOf(*leaf.value);
+    found.path = leaf.path;
+    if (!leaf.value->isTensor()) {
+      if (found.kind != AIT_TENSOR) result->values.push_back(std::move(found));
+      continue;
+    }
+    const at::Tensor& tensor = leaf.value->toTensor();
     if (!aitune::frontend::IsPlainTensor(tensor))
       return absl::UnimplementedError(absl::StrCat(
           "an output is ", aitune::frontend::Describe(c10::IValue(tensor)),
           ", which this interface can't give"));
+    found.tensor = result->tensors.size();
+    result->values.push_back(std::move(found));
     at::Tensor own = IsGiven(tensor, arguments)
                          ? tensor.clone(at::MemoryFormat::Contiguous)
                          : tensor.contiguous();
@@ -330,6 +378,35 @@ absl::Status GiveTensor(const ait_result& result, size_t index,
     tensor->name = nullptr;
     tensor->kind = AIT_TENSOR;
   }
+  return absl::OkStatus();
+}
+
+absl::Status GiveValue(const ait_result& result, size_t index,
+                       ait_tensor* value) {
+  AITUNE_RETURN_IF_ERROR(CheckFields(*value, &ait_tensor::kind, "value"));
+  if (index >= result.values.size())
+    return absl::OutOfRangeError(absl::StrCat(
+        "there is no value ", index, " in a result of ", result.values.size()));
+  const ait_result::Value& from = result.values[index];
+  if (from.kind == AIT_TENSOR) {
+    AITUNE_RETURN_IF_ERROR(GiveTensor(result, from.tensor, value));
+  } else {
+    value->dtype = from.kind == AIT_NUMBER ? from.dtype : 0;
+    value->rank = 0;
+    value->sizes = nullptr;
+    const void* data = nullptr;
+    if (from.kind == AIT_TEXT)
+      data = from.text.c_str();
+    else if (from.kind == AIT_NUMBER)
+      data = from.dtype == AIT_FLOAT64 ? static_cast<const void*>(&from.number)
+             : from.dtype == AIT_BOOL  ? static_cast<const void*>(&from.truth)
+                                       : &from.integer;
+    value->data = const_cast<void*>(data);
+    value->device_type = AIT_CPU;
+    value->device_index = 0;
+  }
+  value->name = from.path.c_str();
+  value->kind = from.kind;
   return absl::OkStatus();
 }
 

@@ -248,14 +248,14 @@ class Module {
   // nothing: versions for their sizes are compiled now, also where
   // ModuleOptions::compile_in_background or the stance has calls not wait for
   // that, weights are on the device, memory for intermediate values and results
-  // is allocated and written, CUDA graphs are captured, and this thread's
-  // computing threads are started (other threads start their own). Without
-  // calls: those of the samples, or of a module that was loaded without
-  // samples those that its versions' signatures show, at their largest sizes
-  // with elements of 0; kFailedPrecondition if nothing shows any. The model's
-  // state is the same afterwards; nobody may call a model with state meanwhile.
-  // The calls count in Usage. Errors: those of the first call that fails. Waits
-  // for a GPU.
+  // is allocated and written, CUDA graphs are captured (inputs in other memory
+  // of the GPU capture one more), and this thread's computing threads are
+  // started (other threads start their own). Without calls: those of the
+  // samples, or of a module that was loaded without samples those that its
+  // versions' signatures show, at their largest sizes with elements of 0;
+  // kFailedPrecondition if nothing shows any. The model's state is the same
+  // afterwards; nobody may call a model with state meanwhile. The calls count
+  // in Usage. Errors: those of the first call that fails. Waits for a GPU.
   absl::Status WarmUp(
       absl::Span<const aitune::frontend::ValueList> calls = {}) const;
 

@@ -28,9 +28,9 @@ namespace {
 
 using aitune::frontend::ValueList;
 
-// The runs of each call: the first compiles and finds what memory it needs, the
-// second has it, and a CUDA graph is captured by the second and run by the
-// third.
+// The runs of each call: the first compiles, finds what memory it needs, and
+// captures a CUDA graph; the second has the memory that the first gave back;
+// the third is as all that follow.
 constexpr int kWarmUpRuns = 3;
 
 // The most elements of a tensor that is made of nothing but its signature.

@@ -70,6 +70,7 @@ TEST_F(CApi, OutOfMemoryIsAnErrorWhereverItIs) {
          ait_signature_free(signature);
          return error;
        }},
+      {"warm up", [&] { return ait_module_warm_up(module, inputs, 2); }},
       {"describe",
        [&] {
          char* text = nullptr;

@@ -71,6 +71,13 @@ TEST_F(CApi, OutOfMemoryIsAnErrorWhereverItIs) {
          return error;
        }},
       {"warm up", [&] { return ait_module_warm_up(module, inputs, 2); }},
+      {"list backends",
+       [&] {
+         ait_backends* backends = nullptr;
+         ait_error* error = ait_list_backends(&backends);
+         ait_backends_free(backends);
+         return error;
+       }},
       {"describe",
        [&] {
          char* text = nullptr;

@@ -21,8 +21,13 @@ namespace aitune {
 
 class ConfigValue;
 
-// Python's None.
+// Python's None. Its copies are not trivial, or else libstdc++ 12 would take
+// ConfigValue::Variant for one that always has a value, and a copy for which
+// there is no memory would jump anywhere.
 struct None {
+  None() = default;
+  None(const None&) noexcept {}
+  None& operator=(const None&) noexcept { return *this; }
   friend bool operator==(None, None) { return true; }
 };
 

@@ -148,8 +148,7 @@ absl::Status Audit::runModel(const Values &values) {
   if (hasRegions) {
     AITUNE_ASSIGN_OR_RETURN(regions, options.audit.makeRegions(module));
   }
-  calls.clear();
-  calls.resize(kCalls);
+  calls = std::vector<Kept>(kCalls);
   std::vector<std::vector<TensorView>> outputs;
   for (Kept &call : calls) {
     std::vector<TensorView> &views = outputs.emplace_back();

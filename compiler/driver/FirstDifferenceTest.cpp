@@ -6,6 +6,7 @@
 #include "compiler/dialect/Ait.h"
 #include "compiler/driver/StepPlan.h"
 #include "compiler/driver/testing/RunningTarget.h"
+#include "compiler/measure/HostTensor.h"
 #include "compiler/measure/TestData.h"
 #include "compiler/pipelines/Pipelines.h"
 #include "mlir/Parser/Parser.h"
@@ -68,13 +69,12 @@ private:
 
 struct Numbers {
   explicit Numbers(std::vector<int64_t> sizes)
-      : memory(std::aligned_alloc(64, (ElementCount(sizes) * 4 + 63) / 64 * 64),
-               &std::free),
-        view{memory.get(), DataType::kFloat32, std::move(sizes)} {
+      : tensor({nullptr, DataType::kFloat32, std::move(sizes)}),
+        view(tensor.view()) {
     std::mt19937 generator(7);
     fillRandom(view, generator);
   }
-  std::unique_ptr<void, decltype(&std::free)> memory;
+  HostTensor tensor;
   TensorView view;
 };
 

@@ -10,6 +10,7 @@
 #include "compiler/candidates/CandidateChoice.h"
 #include "compiler/candidates/CpuTarget.h"
 #include "compiler/driver/testing/Faults.h"
+#include "compiler/measure/HostTensor.h"
 #include "compiler/measure/TestData.h"
 #include "compiler/pipelines/Pipelines.h"
 #include "mlir/Parser/Parser.h"
@@ -78,13 +79,11 @@ func.func @main(%q: tensor<2x4x32x16xf32>) -> tensor<2x4x32x16xf32> {
 struct Numbers {
   explicit Numbers(std::vector<int64_t> sizes,
                    DataType dtype = DataType::kFloat32)
-      : memory(std::aligned_alloc(64, (ElementCount(sizes) * 8 + 63) / 64 * 64),
-               &std::free),
-        view{memory.get(), dtype, std::move(sizes)} {
+      : tensor({nullptr, dtype, std::move(sizes)}), view(tensor.view()) {
     std::mt19937 generator(7);
     fillRandom(view, generator);
   }
-  std::unique_ptr<void, decltype(&std::free)> memory;
+  HostTensor tensor;
   TensorView view;
 };
 

@@ -1,6 +1,7 @@
 // Matmul, convolution and attention, by their definitions.
 #include "compiler/dialect/Ait.h"
 #include "compiler/reference/Builder.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
 #include <limits>
@@ -32,7 +33,7 @@ constexpr double kFloat8UnitsOfStep = 6, kFloat8UnitsOfTerms = 4;
 /// step.
 double float8SumError(const Sum &sum) {
   const auto steps =
-      static_cast<double>((sum.terms + kFloat8Step - 1) / kFloat8Step);
+      static_cast<double>(llvm::divideCeil(sum.terms, kFloat8Step));
   return kFloat8SumUnit * (kFloat8UnitsOfStep * steps * std::abs(sum.total) +
                            kFloat8UnitsOfTerms * sum.magnitude);
 }

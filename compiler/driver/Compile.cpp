@@ -218,10 +218,23 @@ absl::Status Compilation::fuse() {
   });
 }
 
+// Notes which pass failed: one may do so without a diagnostic.
+class FailedPass : public PassInstrumentation {
+public:
+  explicit FailedPass(std::string &name) : name(name) {}
+  void runAfterPassFailed(Pass *pass, Operation *) override {
+    if (name.empty())
+      name = pass->getName().str();
+  }
+
+private:
+  std::string &name;
+};
+
 absl::Status
 Compilation::runPasses(const char *phase,
                        llvm::function_ref<void(OpPassManager &)> build) {
-  std::string errors;
+  std::string errors, failedPass;
   ScopedDiagnosticHandler handler(
       module.getContext(), [&](Diagnostic &diagnostic) {
         if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
@@ -233,9 +246,14 @@ Compilation::runPasses(const char *phase,
   {
     const PhaseTimer timer(result, phase);
     PassManager passManager(module.getContext());
+    passManager.addInstrumentation(std::make_unique<FailedPass>(failedPass));
     build(passManager);
     if (failed(passManager.run(module)))
-      return absl::InternalError(absl::StrCat(phase, ": ", errors));
+      return absl::InternalError(absl::StrCat(
+          phase, ": ",
+          errors.empty() ? absl::StrCat("the pass ", failedPass,
+                                        " failed and said nothing of why")
+                         : errors));
   }
   dump.write(absl::StrCat(result.phaseSeconds.size(), "-", phase, ".mlir"),
              module);

@@ -41,7 +41,18 @@ struct Fault : mlir::PassWrapper<Fault, mlir::OperationPass<>> {
   }
 };
 
+struct Silent : mlir::PassWrapper<Silent, mlir::OperationPass<>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Silent)
+  mlir::StringRef getArgument() const final { return "silent"; }
+  mlir::StringRef getName() const final { return "SilentPass"; }
+  void runOnOperation() final {
+    if (getenv("FAULT") == std::string("silent")) signalPassFailure();
+  }
+};
+
 void registerAll() {
+  aitune::registerPass(aitune::PassPoint::AfterTransforms,
+                       [] { return std::make_unique<Silent>(); });
   aitune::registerPass(aitune::PassPoint::BeforeCodegen,
                        [] { return std::make_unique<Fault>(); });
 }
@@ -66,14 +77,17 @@ def build(checkout):
 def main(aitune, checkout):
     build(checkout)
 
-    def expect(fault, *reasons):
-        result = subprocess.run(
+    def tune(fault):
+        return subprocess.run(
             [aitune, "tune", checkout + "/.models/mlp.pt", "--inputs",
              checkout + "/.models/mlp.inputs.pt", "--plugin", "./fault.so",
              "--no-cache", "--seconds", "0", "--kernel-seconds", "3",
              "--kernel-memory", "700MB", "--json", "report.json"],
             env=dict(os.environ, FAULT=fault), stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True)
+
+    def expect(fault, *reasons):
+        result = tune(fault)
         assert result.returncode == 0, (fault, result)
         assert "agrees with eager" in result.stdout, result.stdout
         with open("report.json") as file:
@@ -88,6 +102,10 @@ def main(aitune, checkout):
     # A sanitizer reserves more address space than any limit.
     if "SANITIZER" not in os.environ:
         expect("memory", "the code generator took over 700 MB of memory")
+    # A pass on the whole model ends the build, by its name.
+    silent = tune("silent")
+    assert silent.returncode == 1, silent
+    assert "the pass SilentPass failed" in silent.stderr, silent.stderr
 
 
 program = os.path.abspath(sys.argv[1])

@@ -1,5 +1,6 @@
 // Activation functions.
 #include <string>
+#include <type_traits>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/importer/registry.h"
@@ -31,17 +32,20 @@ absl::Status BuildRelu6(OpImporter& call) {
       self, builder.getF64FloatAttr(0), builder.getF64FloatAttr(6)));
 }
 
-// On a GPU, ATen multiplies by a sixth that is a float, also for float64.
-absl::Status BuildHardswish(OpImporter& call) {
+// hardswish, and hardsigmoid, which does not multiply by its argument. On a
+// GPU, ATen multiplies by a sixth that is a float, also for float64.
+template <typename Op>
+absl::Status BuildHardGate(OpImporter& call) {
   AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   if (!call.state().is_for_gpu() || call.DataTypeOf(self) != DataType::kFloat64)
-    return call.SetResult(call.Unary<ait::HardswishOp>(self));
+    return call.SetResult(call.Unary<Op>(self));
   mlir::Builder& builder = call.builder();
   Value gate =
       call.Unary<ait::ClampOp>(call.Add(self, 3.0), builder.getF64FloatAttr(0),
                                builder.getF64FloatAttr(6));
-  return call.SetResult(
-      call.Multiply(call.Multiply(self, gate), double{1.0f / 6.0f}));
+  if constexpr (std::is_same_v<Op, ait::HardswishOp>)
+    gate = call.Multiply(self, gate);
+  return call.SetResult(call.Multiply(gate, double{1.0f / 6.0f}));
 }
 
 absl::Status BuildGelu(OpImporter& call) {
@@ -182,8 +186,8 @@ void RegisterActivationOps(Registry& registry) {
   registry.Add({"relu6"}, BuildRelu6);
   registry.Add({"silu"}, BuildActivation<ait::SiluOp>);
   registry.Add({"mish"}, BuildActivation<ait::MishOp>);
-  registry.Add({"hardswish"}, BuildHardswish);
-  registry.Add({"hardsigmoid"}, BuildActivation<ait::HardsigmoidOp>);
+  registry.Add({"hardswish"}, BuildHardGate<ait::HardswishOp>);
+  registry.Add({"hardsigmoid"}, BuildHardGate<ait::HardsigmoidOp>);
   registry.Add({"log_sigmoid"}, BuildActivation<ait::LogSigmoidOp>);
   registry.Add({"gelu"}, BuildGelu);
   registry.Add({"elu"}, BuildElu);

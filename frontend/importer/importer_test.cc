@@ -148,21 +148,23 @@ TEST(ImportTrace, TheTraceAndTheCallerCanAskForLibTorch) {
 }
 
 // ATen's kernels for a GPU multiply by a sixth that is a float.
-TEST(ImportTrace, HardswishInFloat64IsThatOfTheDevice) {
-  TraceMaker maker;
-  ValueId x = maker.Input(DataType::kFloat64, {4});
-  maker.Output(
-      maker.Call("aten::hardswish", {{"self", x}}, DataType::kFloat64, {4}));
-  for (const bool is_for_gpu : {false, true}) {
-    mlir::MLIRContext context;
-    ImportOptions options;
-    options.is_for_gpu = is_for_gpu;
-    auto module = ImportTrace(maker.trace(), context, nullptr, options);
-    ASSERT_TRUE(module.ok()) << module.status();
-    std::string text;
-    llvm::raw_string_ostream(text) << **module;
-    EXPECT_THAT(text, HasSubstr(is_for_gpu ? "1666666716337204" : "hardswish"))
-        << text;
+TEST(ImportTrace, HardGatesInFloat64AreThoseOfTheDevice) {
+  for (const std::string name : {"hardswish", "hardsigmoid"}) {
+    TraceMaker maker;
+    ValueId x = maker.Input(DataType::kFloat64, {4});
+    maker.Output(
+        maker.Call("aten::" + name, {{"self", x}}, DataType::kFloat64, {4}));
+    for (const bool is_for_gpu : {false, true}) {
+      mlir::MLIRContext context;
+      ImportOptions options;
+      options.is_for_gpu = is_for_gpu;
+      auto module = ImportTrace(maker.trace(), context, nullptr, options);
+      ASSERT_TRUE(module.ok()) << module.status();
+      std::string text;
+      llvm::raw_string_ostream(text) << **module;
+      EXPECT_THAT(text,
+                  HasSubstr(is_for_gpu ? "1666666716337204" : "ait." + name));
+    }
   }
 }
 

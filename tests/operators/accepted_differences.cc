@@ -68,8 +68,6 @@ const std::vector<AcceptedDifference>& AcceptedDifferences() {
        "ours"},
       {"addcmul", "", "Float Double Half BFloat16", "extreme", "cuda", false,
        false, "eager multiplies by the value first, which may overflow alone"},
-      {"hardsigmoid hardswish", "", "Double", "", "cuda", false, false,
-       "eager multiplies by 1/6 in float32, 3e-8 of the result away"},
   };
   return differences;
 }

@@ -25,7 +25,8 @@ struct OperatorCount {
 struct OutlinedReport {
   std::string place;     // where it begins in the source, "model.py:12"
   int versions = 0;      // compiled versions, for different sizes
-  int ops = 0;           // calls of operators in it
+  // Calls of operators in it; without a version, those that compute.
+  int ops = 0;
   int compiled_ops = 0;  // of these, those that compiled code runs
   int kernels = 0;       // launches of kernels
   std::string why_not;   // why there is no version

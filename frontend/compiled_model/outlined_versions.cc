@@ -79,11 +79,43 @@ std::string WhyNotFaster(const OutlinedProgram& program,
                          ours);
 }
 
+// cuda::DescribeGpu of `device`; empty for the CPU.
+absl::StatusOr<std::string> GpuText(const Device& device) {
+  if (!device.is_gpu()) return std::string();
+  return cuda::DescribeGpu(device.gpu());
+}
+
+absl::StatusOr<std::unique_ptr<CompiledModel>> Load(
+    const OutlinedProgram& program, const ArtifactBlobs& blobs,
+    const std::string& sha256, const Device& device, bool cuda_graphs) {
+  AITUNE_ASSIGN_OR_RETURN(const std::string gpu, GpuText(device));
+  AITUNE_ASSIGN_OR_RETURN(
+      CompiledParts read,
+      ReadArtifact(blobs.model, blobs.constants, program.model(), sha256, gpu));
+  return CompiledModel::FromParts(program.model(), std::move(read), nullptr,
+                                  device, cuda_graphs);
+}
+
+// What LibTorch runs of a version is traced again when it is loaded, which
+// gives another trace where that depends on the elements of the sample.
+absl::Status CheckLoads(const OutlinedProgram& program,
+                        const CompiledModel& version,
+                        const BuildOptions& options) {
+  const auto& steps = version.plan().steps();
+  if (std::none_of(steps.begin(), steps.end(),
+                   [](const Step& step) { return step.has_fallback(); }))
+    return absl::OkStatus();
+  return Load(program, *version.artifact(), options.model_sha256,
+              version.device(), options.cuda_graphs)
+      .status();
+}
+
 // The versions of `program`; where there is none, `report` says why.
 Versions Compile(const OutlinedProgram& program, const BuildOptions& options,
                  OutlinedReport& report) {
   Versions versions;
   report.place = program.place();
+  report.ops = program.operators();
   report.why_not = program.why_not();
   if (report.why_not.empty() && program.seen().empty())
     report.why_not = "no input that was tried leads there";
@@ -96,6 +128,11 @@ Versions Compile(const OutlinedProgram& program, const BuildOptions& options,
       built = absl::UnimplementedError((*built)->report().fallbacks[0].reason);
     if (built.ok() && (*built)->artifact() == nullptr)
       built = absl::UnimplementedError((*built)->cache().detail);
+    if (built.ok()) {
+      if (absl::Status loads = CheckLoads(program, **built, options);
+          !loads.ok())
+        built = std::move(loads);
+    }
     if (!built.ok()) {
       report.why_not = std::string(built.status().message());
       Log(LogChannel::kGraphBreaks,
@@ -168,6 +205,7 @@ std::vector<OutlinedParts> CompileOutlined(
         std::chrono::duration<double>(kMostSeconds)) {
       OutlinedReport& report = reports.emplace_back();
       report.place = programs[i]->place();
+      report.ops = programs[i]->operators();
       report.why_not =
           absl::StrCat("compiling the others took over ", kMostSeconds, " s");
       continue;
@@ -193,10 +231,6 @@ absl::StatusOr<Versions> LoadOutlined(
   Versions all;
   for (const std::shared_ptr<OutlinedProgram>& program : programs)
     program->ForgetSample();
-  std::string gpu;
-  if (device.is_gpu() && !parts.empty()) {
-    AITUNE_ASSIGN_OR_RETURN(gpu, cuda::DescribeGpu(device.gpu()));
-  }
   for (const OutlinedParts& stored : parts) {
     if (stored.program < 0 ||
         static_cast<size_t>(stored.program) >= programs.size() ||
@@ -208,13 +242,8 @@ absl::StatusOr<Versions> LoadOutlined(
     Versions versions;
     for (const std::shared_ptr<const ArtifactBlobs>& blobs : stored.versions) {
       AITUNE_ASSIGN_OR_RETURN(
-          CompiledParts read,
-          ReadArtifact(blobs->model, blobs->constants, program.model(),
-                       stored.sha256, gpu));
-      AITUNE_ASSIGN_OR_RETURN(
           std::unique_ptr<CompiledModel> version,
-          CompiledModel::FromParts(program.model(), std::move(read), nullptr,
-                                   device, cuda_graphs));
+          Load(program, *blobs, stored.sha256, device, cuda_graphs));
       versions.push_back(std::move(version));
     }
     all.insert(all.end(), versions.begin(), versions.end());

@@ -74,12 +74,13 @@ const torch::jit::RegisterOperators kRegistered({torch::jit::Operator(
 OutlinedProgram::OutlinedProgram(std::string place, std::string text,
                                  Model model, std::vector<OutlinedInput> inputs,
                                  std::vector<at::Tensor> constants,
-                                 bool strides_matter)
+                                 bool strides_matter, int operators)
     : place_(std::move(place)),
       text_(std::move(text)),
       model_(std::move(model)),
       inputs_(std::move(inputs)),
-      strides_matter_(strides_matter) {
+      strides_matter_(strides_matter),
+      operators_(operators) {
   for (at::Tensor& constant : constants) {
     if (constant.is_inference()) continue;  // made by the program's tracer
     const int64_t version = constant._version();

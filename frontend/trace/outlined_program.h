@@ -51,14 +51,17 @@ class OutlinedProgram {
   // takes the inputs that `inputs` say and gives one tensor or a tuple of
   // tensors. It has the elements that `constants` have now, one for each such
   // input. `strides_matter`: the program around it may raise for the strides
-  // of what it gives, and compiled code gives contiguous tensors.
+  // of what it gives, and compiled code gives contiguous tensors. `operators`:
+  // how many of its operators compute.
   OutlinedProgram(std::string place, std::string text, Model model,
                   std::vector<OutlinedInput> inputs,
-                  std::vector<at::Tensor> constants, bool strides_matter);
+                  std::vector<at::Tensor> constants, bool strides_matter,
+                  int operators);
 
   const std::string& place() const { return place_; }
   const std::string& text() const { return text_; }
   const Model& model() const { return model_; }
+  int operators() const { return operators_; }
 
   // The different calls that were seen, in their order. Empty: none, or
   // why_not() says what in them can't be compiled.
@@ -109,6 +112,7 @@ class OutlinedProgram {
   // Those that can be written, with their versions when it was made.
   std::vector<std::pair<at::Tensor, int64_t>> constants_;
   const bool strides_matter_;
+  const int operators_;
   bool is_recording_ = true;
   std::vector<SeenSizes> seen_;
   std::vector<DataType> dtypes_;  // of the model's inputs

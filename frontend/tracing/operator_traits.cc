@@ -222,26 +222,28 @@ bool IsRandom(const c10::FunctionSchema& schema,
   });
 }
 
+bool IsRandom(const torch::jit::Node& node) {
+  const c10::FunctionSchema* schema = node.maybeSchema();
+  return schema != nullptr &&
+         IsRandom(*schema, [&](size_t position) -> std::optional<double> {
+           if (position >= node.inputs().size()) return std::nullopt;
+           const std::optional<c10::IValue> value =
+               torch::jit::toIValue(node.inputs()[position]);
+           return value ? NumberIn(*value) : std::nullopt;
+         });
+}
+
 bool DrawsRandomNumbers(const torch::jit::Block& block) {
-  const auto draws = [](const torch::jit::Node& node) {
-    const c10::FunctionSchema* schema = node.maybeSchema();
-    return schema != nullptr &&
-           IsRandom(*schema, [&](size_t position) -> std::optional<double> {
-             if (position >= node.inputs().size()) return std::nullopt;
-             const std::optional<c10::IValue> value =
-                 torch::jit::toIValue(node.inputs()[position]);
-             return value ? NumberIn(*value) : std::nullopt;
-           });
-  };
   const auto nodes = block.nodes();
-  return std::any_of(
-      nodes.begin(), nodes.end(), [&](const torch::jit::Node* node) {
-        const auto blocks = node->blocks();
-        return draws(*node) || std::any_of(blocks.begin(), blocks.end(),
-                                           [](const torch::jit::Block* inner) {
-                                             return DrawsRandomNumbers(*inner);
-                                           });
-      });
+  return std::any_of(nodes.begin(), nodes.end(),
+                     [](const torch::jit::Node* node) {
+                       const auto blocks = node->blocks();
+                       return IsRandom(*node) ||
+                              std::any_of(blocks.begin(), blocks.end(),
+                                          [](const torch::jit::Block* inner) {
+                                            return DrawsRandomNumbers(*inner);
+                                          });
+                     });
 }
 
 bool WritesTensors(const c10::FunctionSchema& schema) {

@@ -45,9 +45,10 @@ bool HasDataDependentSizes(const c10::FunctionSchema& schema,
 // differ (dropout in eval mode does not).
 bool IsRandom(const c10::FunctionSchema& schema,
               const std::vector<ProbedRef>& arguments);
+// Whether it may, by the constants among its arguments.
+bool IsRandom(const torch::jit::Node& node);
 
-// Whether an operator of the program, or of its branches and loops, may be
-// random as IsRandom says, by the constants among its arguments.
+// Whether an operator of the program, or of its branches and loops, may.
 bool DrawsRandomNumbers(const torch::jit::Block& block);
 
 // Whether it writes to one of its tensors.

@@ -180,7 +180,8 @@ bool MayBeView(const Node* node) {
 }
 
 // Removes from a group the views that only others read: who writes them, or
-// what they are of, would write a copy.
+// what they are of, would write a copy, and a view of them may need the strides
+// that they have, where compiled code gives contiguous tensors.
 void DropLastViews(std::vector<Node*>& members, const Block* block,
                    OutliningRules& rules) {
   for (size_t before = SIZE_MAX; before != members.size();) {
@@ -226,10 +227,11 @@ std::vector<OutlinedGroup> FormGroups(Block* block, OutliningRules& rules) {
   // Who writes a tensor would write what a group gave a view of, too.
   auto all = block->owningGraph()->block()->nodes();
   const bool writes = std::any_of(all.begin(), all.end(), MayWriteElements);
+  const bool needs_views = NeedsViews(block->owningGraph()->block());
   std::vector<OutlinedGroup> result;
   for (std::vector<Node*>& members : groups) {
     OutlinedGroup group;
-    if (writes) DropLastViews(members, block, rules);
+    if (writes || needs_views) DropLastViews(members, block, rules);
     group.nodes = members;
     const std::unordered_set<Node*> set(members.begin(), members.end());
     bool gives_view = false, gives_tensors = true;
@@ -243,7 +245,8 @@ std::vector<OutlinedGroup> FormGroups(Block* block, OutliningRules& rules) {
         gives_tensors = gives_tensors && IsTensor(output);
       }
     }
-    if (CountOperators(members) >= kLeastOperators && !group.outputs.empty() &&
+    group.operators = CountOperators(members);
+    if (group.operators >= kLeastOperators && !group.outputs.empty() &&
         gives_tensors && !(writes && gives_view))
       result.push_back(std::move(group));
   }

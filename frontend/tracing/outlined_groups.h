@@ -15,6 +15,7 @@ namespace aitune::frontend {
 struct OutlinedGroup {
   std::vector<torch::jit::Node*> nodes;     // in their order
   std::vector<torch::jit::Value*> outputs;  // those that others read
+  int operators = 0;                        // those that compute
 };
 
 // Reorders the nodes of `block` where no result depends on it, so that there

@@ -203,7 +203,7 @@ class Outliner {
     auto program = std::make_shared<OutlinedProgram>(
         LocationOf(*first), TextOf(*made.graph(), kinds, constants),
         ModelOf(*made.graph(), kinds, constants), kinds, constants,
-        strides_matter_);
+        strides_matter_, group.operators);
     const torch::jit::WithInsertPoint before(first);
     Node* const node = InsertOutlined(*first->owningGraph(), program,
                                       made.graph(), made.inputs());

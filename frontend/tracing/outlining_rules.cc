@@ -4,6 +4,7 @@
 #include <torch/csrc/jit/runtime/operator.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -39,8 +40,13 @@ bool IsTensorList(const Value* value) {
          list->getElementType()->kind() == TypeKind::TensorType;
 }
 
-bool IsNumber(const at::Tensor& tensor) {
-  return tensor.defined() && tensor.unsafeGetTensorImpl()->is_wrapped_number();
+// As the indices of aten::index are.
+bool IsOptionalTensorList(const Value* value) {
+  const auto list = value->type()->cast<c10::ListType>();
+  if (list == nullptr) return false;
+  const auto optional = list->getElementType()->cast<c10::OptionalType>();
+  return optional != nullptr &&
+         optional->getElementType()->kind() == TypeKind::TensorType;
 }
 
 bool Writes(const Node* node) {
@@ -101,18 +107,114 @@ bool IsOnlyRead(const Value* list) {
   });
 }
 
+// Whether a dtype holds numbers that are indices: bytes and bools are masks.
+bool IsIndexType(c10::ScalarType dtype) {
+  return c10::isIntegralType(dtype, /*includeBool=*/false) &&
+         dtype != at::kByte;
+}
+
+// Whether the program says that a tensor holds indices.
+bool HoldsIndices(const Value* value) {
+  static const auto* const kKeeping = new std::set<std::string>{
+      "aten::clone",   "aten::contiguous", "aten::expand",    "aten::expand_as",
+      "aten::flatten", "aten::flip",       "aten::permute",   "aten::repeat",
+      "aten::reshape", "aten::select",     "aten::slice",     "aten::squeeze",
+      "aten::t",       "aten::transpose",  "aten::unsqueeze", "aten::view"};
+  static const auto* const kCombining = new std::set<std::string>{
+      "aten::add",       "aten::floor_divide", "aten::mul",
+      "aten::remainder", "aten::sub",          "prim::NumToTensor"};
+  static const auto* const kIndices = new std::set<std::string>{
+      "aten::argmax", "aten::argmin", "aten::argsort"};
+  const Node* const node = value->node();
+  const std::string name = node->kind().toQualString();
+  if (node->kind() == c10::prim::Constant) {
+    const auto constant = torch::jit::toIValue(value);
+    return constant && constant->isTensor() &&
+           IsIndexType(constant->toTensor().scalar_type());
+  }
+  if (kIndices->count(name) > 0) return true;
+  if (kKeeping->count(name) > 0) return HoldsIndices(node->input(0));
+  const auto is_integer = [](const Value* input) {
+    return input->type()->kind() == TypeKind::IntType ||
+           (IsTensor(input) && HoldsIndices(input));
+  };
+  const auto inputs = node->inputs();
+  if (kCombining->count(name) > 0)
+    return std::all_of(inputs.begin(), inputs.end(), is_integer);
+  const c10::FunctionSchema* const schema = node->maybeSchema();
+  if (schema == nullptr || (name != "aten::arange" && name != "aten::to"))
+    return false;
+  const std::optional<int> place = schema->argumentIndexWithName("dtype");
+  if (!place) return false;
+  const auto dtype = torch::jit::toIValue(node->input(*place));
+  if (dtype && dtype->isInt())
+    return IsIndexType(static_cast<c10::ScalarType>(dtype->toInt()));
+  return name == "aten::arange" && dtype && dtype->isNone() &&
+         std::all_of(inputs.begin(), inputs.begin() + *place, is_integer);
+}
+
+// Whether an aten::index has indices only, no masks.
+bool IndexesByIndices(const Node* node) {
+  const Node* const list = node->input(1)->node();
+  const auto inputs = list->inputs();
+  return list->kind() == c10::prim::ListConstruct &&
+         std::all_of(inputs.begin(), inputs.end(), [](const Value* index) {
+           return index->type()->kind() == TypeKind::NoneType ||
+                  HoldsIndices(index);
+         });
+}
+
 // Whether results' sizes depend on elements, or the results are drawn.
 bool DependsOnMore(Node* node, const c10::FunctionSchema& schema) {
+  if (schema.name() == "aten::index") return !IndexesByIndices(node);
   auto tensor = std::make_shared<ProbedValue>();
   tensor->kind = ProbedValue::Kind::kTensor;
   tensor->storage = std::make_shared<TracedStorage>();
   tensor->storage->tainted = true;
   const std::vector<ProbedRef> arguments(node->inputs().size(), tensor);
-  return schema.name() == "aten::index" || node->isNondeterministic() ||
-         HasDataDependentSizes(schema, arguments);
+  return IsRandom(*node) || HasDataDependentSizes(schema, arguments);
+}
+
+// Makes a tensor without axes of numbers and such tensors, as traces do with
+// sizes.
+bool MakesNumberTensor(const Node* node) {
+  static const auto* const kNames = new std::set<std::string>{
+      "prim::NumToTensor", "aten::add",          "aten::ceil", "aten::div",
+      "aten::floor",       "aten::floor_divide", "aten::mul",  "aten::neg",
+      "aten::remainder",   "aten::rsub",         "aten::sub"};
+  return node->outputs().size() == 1 && IsTensor(node->output()) &&
+         kNames->count(node->kind().toQualString()) > 0;
+}
+
+// Gives the number of a tensor without axes.
+bool ReadsNumberTensor(const Node* node) {
+  static const auto* const kNames = new std::set<std::string>{
+      "aten::Bool",        "aten::Float",         "aten::Int",
+      "aten::IntImplicit", "aten::FloatImplicit", "aten::ScalarImplicit"};
+  return kNames->count(node->kind().toQualString()) > 0 &&
+         node->inputs().size() == 1 && IsTensor(node->input(0));
+}
+
+bool IsWritten(const Value* value) {
+  const auto& uses = value->uses();
+  return std::any_of(uses.begin(), uses.end(), [](const torch::jit::Use& use) {
+    return Writes(use.user);
+  });
+}
+
+bool IsNumberConstant(const Value* value) {
+  const auto constant = torch::jit::toIValue(value);
+  return constant && constant->isTensor() &&
+         IsNumberOfTrace(constant->toTensor()) && !IsWritten(value);
 }
 
 }  // namespace
+
+bool IsNumberOfTrace(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.dim() == 0 && tensor.is_cpu() &&
+         (tensor.unsafeGetTensorImpl()->is_wrapped_number() ||
+          IsIndexType(tensor.scalar_type()));
+}
 
 void OutliningRules::Forget(Node* node) {
   outlined_.erase(node);
@@ -139,6 +241,11 @@ bool OutliningRules::CanBeRead(Value* value) {
   return IsComputedAnew(value->node()) || IsTensor(value) ||
          value->type()->kind() == TypeKind::IntType ||
          (IsOptionalTensor(value) && CanBeOutlined(value->node()));
+}
+
+bool OutliningRules::IsNumberTensor(Value* value) {
+  return IsTensor(value) && IsComputedAnew(value->node()) &&
+         (MakesNumberTensor(value->node()) || IsNumberConstant(value));
 }
 
 bool OutliningRules::AllCanBeRead(at::ArrayRef<Value*> values) {
@@ -173,7 +280,7 @@ bool OutliningRules::FindIsComputedAnew(Node* node) {
   // Weights are constants of the program's model.
   if (node->kind() == c10::prim::Constant) {
     const auto value = torch::jit::toIValue(node->output());
-    return value && (!value->isTensor() || IsNumber(value->toTensor()));
+    return value && (!value->isTensor() || IsNumberConstant(node->output()));
   }
   if (node->kind() == c10::prim::Uninitialized) return true;
   if (node->kind() == c10::prim::If) {
@@ -191,9 +298,19 @@ bool OutliningRules::FindIsComputedAnew(Node* node) {
   if (output->type()->kind() == TypeKind::ListType && !IsOnlyRead(output))
     return false;
   if (node->kind() == c10::prim::ListConstruct)
-    return (IsNumberLike(output) || IsTensorList(output)) &&
+    return (IsNumberLike(output) || IsTensorList(output) ||
+            IsOptionalTensorList(output)) &&
            AllCanBeRead(node->inputs());
   if (AsksForSizes(node)) return IsTensor(node->input(0));
+  if (ReadsNumberTensor(node)) return IsNumberTensor(node->input(0));
+  if (MakesNumberTensor(node)) {
+    const auto inputs = node->inputs();
+    return !IsWritten(output) &&
+           std::all_of(inputs.begin(), inputs.end(), [this](Value* input) {
+             return IsNumberTensor(input) ||
+                    (IsNumberLike(input) && CanBeRead(input));
+           });
+  }
   if (node->kind() == c10::aten::__is__ || node->kind() == c10::aten::__isnot__)
     return AllCanBeRead(node->inputs());
   if (!IsNumberLike(output) || node->maybeSchema() == nullptr || Writes(node) ||
@@ -208,6 +325,9 @@ bool OutliningRules::FindIsComputedAnew(Node* node) {
 
 bool OutliningRules::FindCanBeOutlined(Node* node) {
   if (IsDisabled(*node)) return false;
+  // A number of sizes as a tensor: another dtype's operand, which a group's
+  // result would not be.
+  if (MakesNumberTensor(node) && IsComputedAnew(node)) return false;
   if (node->kind() == c10::prim::If)
     return !IsComputedAnew(node) && IsDecidedBySizes(node, false);
   if (node->kind() == c10::prim::unchecked_cast)

@@ -31,6 +31,8 @@ class OutliningRules {
   // Whether a value may be read in a group: it is computed there anew, or by
   // another operator of the group, or comes in as a tensor or an integer.
   bool CanBeRead(torch::jit::Value* value);
+  // Whether it is a number of those that are computed anew, as a tensor.
+  bool IsNumberTensor(torch::jit::Value* value);
   bool AllCanBeRead(at::ArrayRef<torch::jit::Value*> values);
   // Whether the nodes in `block` and what it gives can be in a group or, with
   // `numbers_only`, be computed anew.
@@ -40,6 +42,11 @@ class OutliningRules {
 
   std::unordered_map<torch::jit::Node*, bool> outlined_, anew_;
 };
+
+// Whether a constant may be a number that a trace keeps as a tensor, such as
+// the 2 of `x.size(1) // 2`: one without axes on the CPU that promotes dtypes
+// as a number does, or an integer.
+bool IsNumberOfTrace(const at::Tensor& tensor);
 
 // Whether operators in `block`, or in its inner blocks, ask for strides or make
 // tensors by them, which those that compiled code gives may lack, or change the

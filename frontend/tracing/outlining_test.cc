@@ -1,6 +1,10 @@
 // Which parts of control flow are outlined, and for what they are compiled.
 #include "frontend/tracing/outlining.h"
 
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/ir/irparser.h>
+
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -84,6 +88,83 @@ TEST(OutliningTest, ALoopsBodyIsSplitWhereItMust) {
                        "    x = y.sqrt() + y.sin() + 9\n"
                        "  return torch.stack(outs)")),
       SizeIs(1));
+}
+
+// LibTorch takes attention for drawn, also where it drops nothing.
+TEST(OutliningTest, AttentionIsPartOfABody) {
+  const auto with = [](const std::string& least, const std::string& dropped) {
+    return Outlined(TraceOf(
+        absl::StrCat("  if bool(x.sum() > ", least,
+                     "):\n"
+                     "    b, n, d = x.shape\n"
+                     "    q = (x * 2).view(b, n, 2, d // 2).transpose(1, 2)\n"
+                     "    y = torch.scaled_dot_product_attention(q, q, q, "
+                     "dropout_p=",
+                     dropped,
+                     ")\n"
+                     "    x = y.transpose(1, 2).reshape(b, n, d).tanh() + 1\n"
+                     "  return x"),
+        {"float32[2,3,8]"}));
+  };
+  EXPECT_THAT(with("-1e9", "0.0"), ElementsAre(HasSubstr("float32[2,3,8]")));
+  // Nothing that is drawn may run, to be compared.
+  EXPECT_THAT(with("1e9", "0.5"),
+              Not(::testing::Contains(HasSubstr("float32[2,3,8]"))));
+}
+
+// As tracing writes `x.tanh().view(x.size(1) // 2, -1) + x.size(1)`.
+TEST(OutliningTest, NumbersOfATraceAreComputedInside) {
+  auto unit = std::make_shared<torch::jit::CompilationUnit>();
+  torch::jit::Module net("__torch__.net", unit);
+  const auto graph = std::make_shared<torch::jit::Graph>();
+  torch::jit::parseIR(R"IR(
+graph(%x : Tensor, %two : Tensor):
+  %one : int = prim::Constant[value=1]()
+  %rest : int = prim::Constant[value=-1]()
+  %none : NoneType = prim::Constant()
+  %sum : Tensor = aten::sum(%x, %none)
+  %any : bool = aten::Bool(%sum)
+  %y : Tensor = prim::If(%any)
+    block0():
+      %size : int = aten::size(%x, %one)
+      %number : Tensor = prim::NumToTensor(%size)
+      %half : Tensor = aten::floor_divide(%number, %two)
+      %rows : int = aten::Int(%half)
+      %sizes : int[] = prim::ListConstruct(%rows, %rest)
+      %t : Tensor = aten::tanh(%x)
+      %v : Tensor = aten::view(%t, %sizes)
+      %w : Tensor = aten::add(%v, %number, %one)
+      -> (%w)
+    block1():
+      -> (%x)
+  return (%y))IR",
+                      graph.get());
+  {
+    const torch::jit::WithInsertPoint begin(*graph->nodes().begin());
+    graph->inputs()[1]->replaceAllUsesWith(
+        graph->insertConstant(at::scalar_tensor(2, at::kLong)));
+    graph->eraseInput(1);
+  }
+  graph->insertInput(0, "self")->setType(net._ivalue()->type());
+  net.type()->addMethod(unit->create_function(
+      c10::QualifiedName(*net.type()->name(), "forward"), graph));
+  const auto model = Model::FromModule(net);
+  ASSERT_TRUE(model.ok()) << model.status();
+  const auto trace = TraceAndCompare(*model, {"float32[4,6]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_THAT(Outlined(*trace), ElementsAre("float32[4,6]"));
+}
+
+TEST(OutliningTest, ElementsAreTakenByIndicesInside) {
+  const auto with = [](const std::string& index) {
+    return Outlined(TraceOf(absl::StrCat(
+        "  if bool(x.sum() > -1e9):\n    y = (x * 2).tanh()\n    x = (y[",
+        index, "] * 2).tanh()\n  return x")));
+  };
+  EXPECT_THAT(with("torch.arange(2).unsqueeze(0) + 1, torch.arange(2) * 2"),
+              ElementsAre("float32[4,6]"));
+  // How many elements a mask takes depends on it.
+  EXPECT_THAT(with("x[:, 0] > -1e9"), SizeIs(2));
 }
 
 // Integers of the program come in as sizes, those that follow from sizes are

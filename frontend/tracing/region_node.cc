@@ -225,6 +225,11 @@ absl::Status Interpreter::MakeRegionProgram(NodeRegion& region) const {
   // better.
   for (size_t i = 0; i < region.free.size(); ++i) {
     const ProbedValue& content = *region.contents[i];
+    if (const auto number = torch::jit::toIValue(region.free[i]);
+        number && number->isTensor() && IsNumberOfTrace(number->toTensor())) {
+      inner[region.free[i]] = graph->insertConstant(*number);
+      continue;
+    }
     const bool may_change =
         content.kind != Kind::kPlain &&
         region.free[i]->node()->kind() != c10::prim::Constant;

@@ -11,6 +11,7 @@
 #include "frontend/testing/backends.h"
 #include "runtime/backend/registry.h"
 #include "runtime/cache/cache.h"
+#include "runtime/control/call_limit.h"
 #include "runtime/control/control.h"
 
 namespace aitune::frontend {
@@ -170,6 +171,51 @@ TEST_F(LaterVersionsTest, CallsOfManyThreadsGoOnWhileVersionsAreCompiled) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_LE(backend->Usage().versions, 3);
   EXPECT_EQ(backend->Usage().calls, 160);
+}
+
+TEST_F(LaterVersionsTest, ACallWaitsForItsVersionUntilItsDeadline) {
+  auto backend = Built({{"dynamic", false}});
+  const at::Tensor x = at::randn({5, 3});
+  {
+    const CallLimit limit(std::chrono::steady_clock::now() +
+                          std::chrono::milliseconds(1));
+    const ScopedCallLimit scope(&limit);
+    const auto result = Call(*source_, *backend, x);
+    EXPECT_TRUE(absl::IsDeadlineExceeded(result.status())) << result.status();
+  }
+  // The version is for later calls; one with time waits for it.
+  const CallLimit limit(std::chrono::steady_clock::now() +
+                        std::chrono::minutes(5));
+  const ScopedCallLimit scope(&limit);
+  ExpectAgrees(*source_, *backend, x);
+  EXPECT_EQ(backend->Usage().recompilations, 1);
+  ExpectAgrees(*source_, *backend, at::randn({6, 3}));
+  EXPECT_EQ(backend->Usage().recompilations, 2);
+  EXPECT_EQ(backend->Usage().eager_calls, 0);
+}
+
+TEST_F(LaterVersionsTest, LibTorchRunsACallThatMustNotWaitForItsVersion) {
+  auto backend =
+      Built({{"dynamic", false},
+             {"options", ConfigDict{{"recompile_wait_seconds", 0}}}});
+  const at::Tensor x = at::randn({5, 3});
+  ExpectAgrees(*source_, *backend, x);
+  EXPECT_EQ(backend->Usage().eager_calls, 1);
+  WaitForVersions(*backend, 2);
+  ExpectAgrees(*source_, *backend, x);
+  EXPECT_EQ(backend->Usage().eager_calls, 1);
+}
+
+TEST_F(LaterVersionsTest, VersionsOfCallsMayTakeSoManySecondsInAll) {
+  auto backend =
+      Built({{"dynamic", false},
+             {"options", ConfigDict{{"recompile_total_seconds", 1e-6}}}});
+  for (const int64_t rows : {4, 5, 6, 5})
+    ExpectAgrees(*source_, *backend, at::randn({rows, 3}));
+  EXPECT_EQ(backend->Usage().recompilations, 1) << "that of 5 rows";
+  EXPECT_EQ(backend->Usage().eager_calls, 1) << "that of 6 rows";
+  EXPECT_THAT(backend->Notes(),
+              Contains(HasSubstr("as long as recompile_total_seconds lets")));
 }
 
 }  // namespace

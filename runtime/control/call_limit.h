@@ -6,8 +6,9 @@
 //
 // The runtime asks between the steps of a model, so a call ends after the step
 // that is under way. What LibTorch runs as one piece (a model in eager, what it
-// runs of a compiled model) and what was queued on a GPU goes on to its end,
-// and so does a compilation that a call began.
+// runs of a compiled model) and what was queued on a GPU goes on to its end. A
+// compilation that a call began does so in a thread of its own, for later
+// calls; the call ends.
 #ifndef AITUNE_RUNTIME_CONTROL_CALL_LIMIT_H_
 #define AITUNE_RUNTIME_CONTROL_CALL_LIMIT_H_
 

@@ -24,6 +24,12 @@ struct BackendCounters {
   std::atomic<int64_t> calls{0};           // of Infer and of bound calls
   std::atomic<int64_t> eager_calls{0};     // calls of these in eager
   std::atomic<int64_t> recompilations{0};  // versions made after the build
+  // Nanoseconds that attempts to make versions took after the build.
+  std::atomic<int64_t> recompiling_nanoseconds{0};
+
+  double recompiling_seconds() const {
+    return 1e-9 * static_cast<double>(recompiling_nanoseconds);
+  }
 };
 
 // A bound call of a version, run as the backend runs its calls: with its

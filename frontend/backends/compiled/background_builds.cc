@@ -1,5 +1,7 @@
 #include "frontend/backends/compiled/background_builds.h"
 
+#include <algorithm>
+#include <chrono>
 #include <exception>
 #include <string>
 #include <utility>
@@ -8,6 +10,12 @@
 #include "runtime/logging/logging.h"
 
 namespace aitune::frontend {
+namespace {
+
+// How often a call that waits looks whether it must end.
+constexpr std::chrono::milliseconds kPoll(5);
+
+}  // namespace
 
 BackgroundBuilds::BackgroundBuilds(std::string model, Build build,
                                    BackgroundCounts& counts)
@@ -23,16 +31,31 @@ BackgroundBuilds::~BackgroundBuilds() {
   counts_.pending = 0;
 }
 
-void BackgroundBuilds::Ask(const std::function<Sample()>& copy) {
-  ++counts_.calls;
+bool BackgroundBuilds::Ask(const std::function<Sample()>& copy) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (wanted_.has_value()) return;
+    if (wanted_.has_value()) return false;
     if (!thread_.joinable()) thread_ = std::thread([this] { Work(); });
     wanted_ = copy();
     counts_.pending = 1;
   }
   changed_.notify_all();
+  return true;
+}
+
+bool BackgroundBuilds::Wait(std::optional<CallLimit::TimePoint> end) {
+  const auto is_idle = [this] { return !wanted_.has_value(); };
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!is_idle()) {
+    if (!CheckCallLimit().ok()) return false;
+    CallLimit::TimePoint next = std::chrono::steady_clock::now() + kPoll;
+    if (end.has_value()) {
+      if (next - kPoll >= *end) return false;
+      next = std::min(next, *end);
+    }
+    changed_.wait_until(lock, next, is_idle);
+  }
+  return true;
 }
 
 void BackgroundBuilds::Work() {
@@ -58,6 +81,7 @@ void BackgroundBuilds::Work() {
     lock.lock();
     wanted_.reset();
     counts_.pending = 0;
+    changed_.notify_all();
   }
 }
 

@@ -14,15 +14,17 @@
 
 #include "absl/status/status.h"
 #include "runtime/backend/source_model.h"
+#include "runtime/control/call_limit.h"
 
 namespace aitune::frontend {
 
-// What was built in the background. Thread-safe.
+// What was built in the background; `calls` is counted by whoever has LibTorch
+// run them. Thread-safe.
 struct BackgroundCounts {
   std::atomic<int64_t> builds{0};    // that succeeded
   std::atomic<int64_t> failures{0};  // that did not
   std::atomic<int64_t> pending{0};   // asked for or under way: 0 or 1
-  std::atomic<int64_t> calls{0};     // of Ask
+  std::atomic<int64_t> calls{0};     // that LibTorch ran meanwhile
 };
 
 // Thread-safe. The thread starts with the first build.
@@ -41,8 +43,14 @@ class BackgroundBuilds {
 
   // Has a version built for a call that LibTorch runs. While another one is
   // built, nothing: a later call with such inputs asks again. `copy` gives the
-  // call's inputs in memory of their own. A failure is logged.
-  void Ask(const std::function<Sample()>& copy);
+  // call's inputs in memory of their own. A failure is logged. Whether it will
+  // be built.
+  bool Ask(const std::function<Sample()>& copy);
+
+  // Waits until nothing is asked for or under way, or, if it is sooner, until
+  // `end` or until this thread's call must end (CheckCallLimit, asked each 5
+  // ms). Whether nothing is.
+  bool Wait(std::optional<CallLimit::TimePoint> end);
 
  private:
   void Work();

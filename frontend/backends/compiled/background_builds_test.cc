@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <future>
+#include <optional>
 #include <stdexcept>
-#include <thread>
 
 #include "absl/status/status.h"
 #include "runtime/backend/source_model.h"
+#include "runtime/control/call_limit.h"
 
 namespace aitune::frontend {
 namespace {
@@ -27,15 +29,38 @@ TEST(BackgroundBuildsTest, BuildsAreCounted) {
         },
         counts);
     for (int i = 0; i < 4; ++i) {
-      builds.Ask([] { return Sample(); });
-      while (counts.pending > 0)
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      EXPECT_TRUE(builds.Ask([] { return Sample(); }));
+      EXPECT_TRUE(builds.Wait(std::nullopt));
     }
   }
-  EXPECT_EQ(counts.calls, 4);
   EXPECT_EQ(counts.builds, 2);
   EXPECT_EQ(counts.failures, 2);
   EXPECT_EQ(counts.pending, 0);
+}
+
+TEST(BackgroundBuildsTest, WaitingEndsInTime) {
+  BackgroundCounts counts;
+  std::promise<void> gate;
+  BackgroundBuilds builds(
+      "net",
+      [&](const Sample&) -> absl::Status {
+        gate.get_future().wait();
+        return absl::OkStatus();
+      },
+      counts);
+  EXPECT_TRUE(builds.Wait(std::nullopt)) << "there is none";
+  EXPECT_TRUE(builds.Ask([] { return Sample(); }));
+  EXPECT_FALSE(builds.Ask([] { return Sample(); })) << "one at a time";
+  EXPECT_FALSE(builds.Wait(std::chrono::steady_clock::now()));
+  CallLimit limit;
+  limit.Cancel();
+  {
+    const ScopedCallLimit scope(&limit);
+    EXPECT_FALSE(builds.Wait(std::nullopt));
+  }
+  gate.set_value();
+  EXPECT_TRUE(builds.Wait(std::nullopt));
+  EXPECT_EQ(counts.builds, 1);
 }
 
 }  // namespace

@@ -20,6 +20,10 @@ namespace {
 // How far beyond a call's size a dynamic axis is compiled for.
 constexpr int kReach = 2;
 
+// What coordinate_descent_tuning searches for where no budget is given: the
+// kernels of one transformer block take about as long on eight cores.
+constexpr double kSearchSeconds = 20;
+
 using Built = absl::StatusOr<std::unique_ptr<CompiledModel>>;
 
 // Whether the version takes the call that it is built for.
@@ -106,6 +110,8 @@ CompileOptions OptionsOfVersion(const CompileSettings& settings,
   options.tf32Convolution &= configured.tf32_convolution;
   if (configured.cpp_threads > 0)
     options.threads = static_cast<int>(configured.cpp_threads);
+  if (configured.coordinate_descent_tuning && options.tuning.budgetSeconds <= 0)
+    options.tuning.budgetSeconds = kSearchSeconds;
   if (!configured.debug_dir.empty())
     options.dumpDirectory = configured.debug_dir;
   return options;

@@ -1,7 +1,10 @@
 // The calls of a compiling backend: each has the version that fits it run, or
 // LibTorch.
+#include <algorithm>
+#include <chrono>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -10,11 +13,18 @@
 #include "frontend/backends/compiled/compiled_backend_class.h"
 #include "frontend/trace/leaf_value.h"
 #include "frontend/values/torch_util.h"
+#include "runtime/control/call_limit.h"
 #include "runtime/control/control.h"
 #include "runtime/cpu/thread_pool.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
+namespace {
+
+// Seconds; a larger number is no limit that anybody sees.
+constexpr double kLongestWait = 1e6;
+
+}  // namespace
 
 absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::Run(
     absl::Span<const RegionValue> inputs) const {
@@ -30,14 +40,23 @@ absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::Run(
                      "way than those it was compiled for"));
   }
   if (*changes_state_) return RunEager(inputs);
-  // Beyond the limit of versions a compilation only says so.
-  const bool later =
-      stance == Stance::kEagerWhileCompiling && !table_->is_full();
   const bool compiles =
       stance == Stance::kDefault || stance == Stance::kEagerWhileCompiling;
-  const auto compiled = Find(inputs, later      ? OnMiss::kNothing
-                                     : compiles ? OnMiss::kCompile
-                                                : OnMiss::kFail);
+  const bool is_over = compiles && IsCompilingOver();
+  // Beyond the limit of versions a compilation only says so.
+  const bool may_compile = compiles && !is_over && !table_->is_full();
+  const bool later = stance == Stance::kEagerWhileCompiling && may_compile;
+  const bool waits =
+      stance == Stance::kDefault && may_compile &&
+      (options_.recompile_wait_seconds >= 0 || CurrentCallLimit() != nullptr);
+  auto compiled = Find(inputs, later || waits || is_over ? OnMiss::kNothing
+                               : compiles                ? OnMiss::kCompile
+                                                         : OnMiss::kFail);
+  if (waits && compiled.ok() && *compiled == nullptr) {
+    compiled = FindInTime(inputs);
+    // LibTorch would need longer still.
+    AITUNE_RETURN_IF_ERROR(CheckCallLimit());
+  }
   // Also where a call has changed it since, or meanwhile.
   if (*changes_state_) return RunEager(inputs);
   if (!compiled.ok()) {
@@ -50,10 +69,11 @@ absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::Run(
     return compiled.status();
   }
   if (*compiled == nullptr) {
-    if (later) {
-      AITUNE_ASSIGN_OR_RETURN(const std::vector<CallInput> call,
-                              CallInputsOf(inputs));
-      if (!table_->Knows(call)) CompileLater(inputs);
+    AITUNE_ASSIGN_OR_RETURN(const std::vector<CallInput> call,
+                            CallInputsOf(inputs));
+    if ((later || waits) && !table_->Knows(call)) {
+      ++background_counts_.calls;
+      if (later) CompileLater(inputs);
     }
     return RunEager(inputs);
   }
@@ -132,8 +152,33 @@ absl::StatusOr<std::shared_ptr<CompiledModel>> CompiledBackend::Find(
       on_miss);
 }
 
-void CompiledBackend::CompileLater(absl::Span<const RegionValue> inputs) const {
-  background_->Ask([&] {
+absl::StatusOr<std::shared_ptr<CompiledModel>> CompiledBackend::FindInTime(
+    absl::Span<const RegionValue> inputs) const {
+  AITUNE_RETURN_IF_ERROR(CheckCallLimit());
+  AITUNE_ASSIGN_OR_RETURN(const std::vector<CallInput> call,
+                          CallInputsOf(inputs));
+  std::optional<CallLimit::TimePoint> end;
+  if (options_.recompile_wait_seconds >= 0)
+    end = std::chrono::steady_clock::now() +
+          std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+              std::chrono::duration<double>(
+                  std::min(options_.recompile_wait_seconds, kLongestWait)));
+  bool was_asked = false;
+  while (!was_asked && !table_->Knows(call) && !IsCompilingOver()) {
+    // While another version is made, this one is not yet asked for.
+    was_asked = CompileLater(inputs);
+    if (!background_->Wait(end)) return nullptr;
+  }
+  return Find(inputs, OnMiss::kNothing);
+}
+
+bool CompiledBackend::IsCompilingOver() const {
+  return options_.recompile_total_seconds >= 0 &&
+         counters_->recompiling_seconds() >= options_.recompile_total_seconds;
+}
+
+bool CompiledBackend::CompileLater(absl::Span<const RegionValue> inputs) const {
+  return background_->Ask([&] {
     Sample copy;
     for (const RegionValue& input : inputs) {
       const c10::IValue value = ToIValue(input);

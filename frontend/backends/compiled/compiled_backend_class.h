@@ -106,8 +106,16 @@ class CompiledBackend : public TorchBackend {
   // Null beyond the limit of versions.
   absl::StatusOr<std::shared_ptr<CompiledModel>> Find(
       absl::Span<const RegionValue> inputs, OnMiss on_miss) const;
-  // Has a version for `inputs` built, without waiting for it.
-  void CompileLater(absl::Span<const RegionValue> inputs) const;
+  // Has a version for `inputs` built, without waiting for it. Whether it will
+  // be: one at a time is.
+  bool CompileLater(absl::Span<const RegionValue> inputs) const;
+  // Has a version for a call with `inputs` built, and waits for as long as the
+  // call may: null if it must not wait on, and LibTorch is to run it. Errors:
+  // those of Find; kDeadlineExceeded and kCancelled by the call's limit.
+  absl::StatusOr<std::shared_ptr<CompiledModel>> FindInTime(
+      absl::Span<const RegionValue> inputs) const;
+  // Whether the versions of later calls took as long as they may.
+  bool IsCompilingOver() const;
   // What settings_ say to trace for; null: as each call is.
   const ModelInputs* asked() const {
     return settings_->inputs.has_value() && config_.dynamic != false
@@ -207,7 +215,7 @@ class CompiledBackend : public TorchBackend {
   const std::shared_ptr<MemoryLimit> memory_limit_ =
       std::make_shared<MemoryLimit>([this] { return Memory(); },
                                     [this] { FreeKeptMemory(); });
-  BackgroundCounts background_counts_;
+  mutable BackgroundCounts background_counts_;
   // Forgets kept_ while there is no table.
   const ResetRegistration reset_kept_{[this] {
     if (!HasTraceCompiler()) return;  // Nothing could be made again.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "frontend/backends/call_leaves.h"
 #include "frontend/backends/compiled/compiled_backend_class.h"
 #include "frontend/backends/compiled/learnt_sizes.h"
@@ -95,6 +96,12 @@ std::vector<std::string> CompiledBackend::Notes() const {
         "LibTorch ran ", calls, calls == 1 ? " call" : " calls",
         " of sizes beyond the limit of ", options_.recompile_limit,
         " compiled versions; raise recompile_limit, or set dynamic to True"));
+  if (IsCompilingOver())
+    notes.push_back(absl::StrCat(
+        "later calls have compiled for ",
+        absl::StrFormat("%.1f", counters_->recompiling_seconds()),
+        " s, as long as recompile_total_seconds lets them: LibTorch runs what "
+        "no version fits"));
   if (const int64_t ran = background_counts_.calls; ran > 0)
     notes.push_back(
         absl::StrCat("LibTorch ran ", ran, ran == 1 ? " call" : " calls",

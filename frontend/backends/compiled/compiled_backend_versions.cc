@@ -3,12 +3,14 @@
 #include <ATen/core/ivalue.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/backends/call_leaves.h"
 #include "frontend/backends/compiled/compiled_backend_class.h"
@@ -83,6 +85,12 @@ absl::StatusOr<Table::Version> CompiledBackend::Compile(
   AITUNE_RETURN_IF_ERROR(CheckCallLimit());
   // What a call has begun to compile is for later calls too.
   const ScopedCallLimit without_limit(nullptr);
+  const absl::Cleanup count = [this, start = std::chrono::steady_clock::now()] {
+    if (!is_prepared_) return;
+    counters_->recompiling_nanoseconds +=
+        std::chrono::nanoseconds(std::chrono::steady_clock::now() - start)
+            .count();
+  };
   std::vector<InputDescription> wanted = request.inputs;
   if (const Device there = DeviceOf(leaves);
       there.is_gpu() && there != device())

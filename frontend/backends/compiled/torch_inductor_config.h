@@ -72,7 +72,9 @@ struct InductorOptions {
   bool tf32_matmul = false, tf32_convolution = true;
   bool check_versions = true;
   int64_t cpp_threads = -1;
+  bool coordinate_descent_tuning = false;
   int64_t recompile_limit = 8;
+  double recompile_total_seconds = -1, recompile_wait_seconds = -1;
   std::string guard_filter_fn;
   std::string debug_dir;
   std::string quantization;  // CompileOptions::quantization; empty: none

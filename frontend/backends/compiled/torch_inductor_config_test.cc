@@ -130,9 +130,6 @@ TEST(TorchInductorConfigTest, AnOptionThatThereIsNotIsRefused) {
   EXPECT_THAT(std::string(Validate({{"cudagraphs", true}}).message()),
               HasSubstr("Unexpected optimization option cudagraphs, known "
                         "options are backends.cuda.matmul.allow_tf32, "));
-  EXPECT_THAT(
-      std::string(Validate({{"coordinate_descent_tuning", true}}).message()),
-      HasSubstr("not supported: the schedules of kernels are searched by"));
 }
 
 TEST(TorchInductorConfigTest, AnOptionOfAnotherTypeIsRefused) {
@@ -146,6 +143,11 @@ TEST(TorchInductorConfigTest, AnOptionOutOfItsRangeIsRefused) {
       "Invalid value of option cpp.threads: 0; it must be -1 or 1 to 1024");
   EXPECT_FALSE(Validate({{"recompile_limit", 0}}).ok());
   EXPECT_FALSE(Validate({{"guard_filter_fn", "none"}}).ok());
+  EXPECT_EQ(Validate({{"recompile_wait_seconds", -2}}).message(),
+            "Invalid value of option recompile_wait_seconds: -2; it must be -1 "
+            "or seconds that are not negative");
+  EXPECT_FALSE(Validate({{"recompile_total_seconds", "1"}}).ok());
+  EXPECT_TRUE(Validate({{"recompile_total_seconds", 0.5}}).ok());
 }
 
 TEST(TorchInductorConfigTest, AutocastDtypes) {

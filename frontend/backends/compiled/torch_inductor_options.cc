@@ -1,3 +1,4 @@
+#include <cmath>
 #include <functional>
 
 #include "absl/strings/str_cat.h"
@@ -45,6 +46,24 @@ Option IntOption(std::string name, int64_t InductorOptions::* member,
         return in_range(options->*member);
       },
       std::move(range), std::move(help)};
+}
+
+// Seconds; -1 stands for no limit. Integers are taken too.
+Option SecondsOption(std::string name, double InductorOptions::* member,
+                     std::string help) {
+  return {std::move(name),
+          [member](const InductorOptions& options) {
+            return ConfigValue(options.*member);
+          },
+          [member](const ConfigValue& value, InductorOptions* options) {
+            const auto* whole = value.get_if<int64_t>();
+            const double seconds = whole != nullptr
+                                       ? static_cast<double>(*whole)
+                                       : *value.get_if<double>();
+            options->*member = seconds;
+            return seconds == -1 || (seconds >= 0 && std::isfinite(seconds));
+          },
+          "-1 or seconds that are not negative", std::move(help)};
 }
 
 Option TextOption(std::string name, std::string InductorOptions::* member,
@@ -95,13 +114,21 @@ const std::vector<Option>& Options() {
                  &InductorOptions::emulate_precision_casts,
                  "Round to the tensor's dtype after every operation, as eager "
                  "does, instead of once at the end of a fused group."),
+      BoolOption("coordinate_descent_tuning",
+                 &InductorOptions::coordinate_descent_tuning,
+                 "Search the schedules of the kernels that take longest, for "
+                 "20 seconds in the build if no budget is given "
+                 "(`--tune-budget`). What was found is kept in the tuning "
+                 "database."),
       TextOption(
           "guard_filter_fn", &InductorOptions::guard_filter_fn, IsGuardFilter,
           "'', 'skip_guard_on_inbuilt_nn_modules_unsafe', "
           "'skip_guard_on_all_nn_modules_unsafe', "
           "'keep_tensor_guards_unsafe' or 'skip_guard_on_globals_unsafe'",
           "The filter that says which guards are checked at a call; '' checks "
-          "all. A guard that is skipped can let a wrong result through."),
+          "all. A guard that is skipped can let a wrong result through. Only "
+          "keep_tensor_guards_unsafe finds guards to skip, those of constants: "
+          "models have none on modules and globals."),
       BoolOption("max_autotune", &InductorOptions::max_autotune,
                  "Measure every candidate of each matrix product and "
                  "convolution, of the library and generated, and keep the "
@@ -111,6 +138,15 @@ const std::vector<Option>& Options() {
           [](int64_t limit) { return limit > 0; }, "a positive number",
           "How many versions of a graph may be compiled; LibTorch runs what "
           "they don't fit then."),
+      SecondsOption(
+          "recompile_total_seconds", &InductorOptions::recompile_total_seconds,
+          "Seconds that the versions of later calls may take to compile, all "
+          "together; LibTorch runs what no version fits then. -1: no limit."),
+      SecondsOption(
+          "recompile_wait_seconds", &InductorOptions::recompile_wait_seconds,
+          "Seconds that a call waits for its version to be compiled; then "
+          "LibTorch runs it, and the version is for later calls. -1: until it "
+          "is compiled, or the call's deadline."),
       TextOption(
           "trace.debug_dir", &InductorOptions::debug_dir,
           [](const std::string&) { return true; }, "",
@@ -126,15 +162,8 @@ const std::vector<Option>& Options() {
   return *options;
 }
 
-// torch.compile has it, but here it would change nothing.
-constexpr char kNoCoordinateDescent[] =
-    "Option coordinate_descent_tuning is not supported: the schedules of "
-    "kernels are searched by `aitune tune --tune-budget`. Leave it out.";
-
 absl::Status Apply(const ConfigDict& values, InductorOptions* options) {
   for (const auto& [name, value] : values) {
-    if (name == "coordinate_descent_tuning")
-      return absl::InvalidArgumentError(kNoCoordinateDescent);
     const Option* found = nullptr;
     for (const Option& option : Options()) {
       if (option.name == name) found = &option;
@@ -148,7 +177,9 @@ absl::Status Apply(const ConfigDict& values, InductorOptions* options) {
                         })));
     }
     const ConfigValue expected = found->get(*options);
-    if (value.variant().index() != expected.variant().index()) {
+    const bool is_number = value.get_if<int64_t>() != nullptr &&
+                           expected.get_if<double>() != nullptr;
+    if (value.variant().index() != expected.variant().index() && !is_number) {
       return absl::InvalidArgumentError(
           absl::StrCat("Unexpected type of option ", name, ", got ",
                        std::string(PythonTypeName(value)), ", should be ",

@@ -11,6 +11,8 @@ namespace aitune::frontend {
 void VersionNotes::Add(const BuildReport& report, const std::string& model) {
   LogBuild(report, model);
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (!report.tuning.note.empty())
+    texts_.insert(absl::StrCat("the search of schedules: ", report.tuning.note));
   for (const QuantizedLayer& layer : report.quantized_layers) {
     if (!layer.refusal.empty())
       texts_.insert(

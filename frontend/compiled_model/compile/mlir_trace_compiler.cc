@@ -127,7 +127,7 @@ absl::StatusOr<std::vector<QuantizedLayer>> FindLayersOfLibTorch(
   AITUNE_ASSIGN_OR_RETURN(const quant::QuantizationOptions asked,
                           quant::ParseQuantizationOptions(quantization));
   std::map<int, std::string> reasons;
-  for (const ImportReport::Fallback& op : report.fallbacks)
+  for (const FallbackOp& op : report.fallbacks)
     reasons.emplace(op.trace_op, op.reason);
   return LayersOfLibTorch(
       trace, reasons,
@@ -144,6 +144,9 @@ absl::StatusOr<CompiledTrace> ImportAndCompile(const Trace& trace,
   AITUNE_ASSIGN_OR_RETURN(options.libtorch, LibTorchFor(trace, asked));
   if (options.generation.worker.empty())
     options.generation.worker = FindWorkerProgram();
+  if (options.tuning.worker.empty() && !options.generation.worker.empty())
+    options.tuning.worker = {options.generation.worker.front(),
+                             "measure-schedules"};
   // On a GPU they would need LibTorch's streams.
   if (options.device == "cpu")
     options.audit.makeRegions = options.libtorch.makeRegions;
@@ -201,12 +204,7 @@ absl::StatusOr<CompiledTrace> ImportAndCompile(const Trace& trace,
     layers.insert(layers.end(), std::make_move_iterator(more_layers.begin()),
                   std::make_move_iterator(more_layers.end()));
     const bool again = !compiled.result.libtorchWins.empty();
-    for (ImportReport::Fallback& op :
-         (again ? report_again : report).fallbacks) {
-      compiled.fallbacks.push_back({op.trace_op, std::move(op.op),
-                                    std::move(op.location), std::move(op.scope),
-                                    std::move(op.reason)});
-    }
+    compiled.fallbacks = std::move((again ? report_again : report).fallbacks);
     compiled.regions = RegionsOf(again ? *module_again : **module);
     break;
   }

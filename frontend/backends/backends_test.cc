@@ -341,6 +341,29 @@ TEST_F(BackendsTest, StancesDecideWhatNewInputsDo) {
   EXPECT_EQ(compileCounts().graphs, graphs + 1);
 }
 
+// Frozen weights are those of the build, eager's those of now.
+TEST_F(BackendsTest, ForceEagerHoldsForTorchScriptToo) {
+  torch::jit::Module net("net");
+  net.register_buffer("w", at::ones({3}));
+  net.define("def forward(self, x: Tensor):\n    return x * self.w\n");
+  auto model = Model::FromModule(net);
+  ASSERT_TRUE(model.ok()) << model.status();
+  const auto source = std::make_shared<TorchScriptSource>(
+      std::make_shared<const Model>(*std::move(model)), "net");
+  auto backend = BackendOf("TorchScriptBackend", {{"freeze", true}});
+  const at::Tensor x = at::ones({3});
+  ASSERT_TRUE(backend->Build(Request(source, {x})).ok());
+  net.setattr("w", at::full({3}, 2.0));
+  const auto first = [&] {
+    auto result = Call(*source, *backend, x);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result->toTensor()[0].item<float>();
+  };
+  EXPECT_EQ(first(), 1);
+  const ScopedStance stance(Stance::kForceEager);
+  EXPECT_EQ(first(), 2);
+}
+
 TEST_F(BackendsTest, ResetForgetsVersions) {
   auto source = SourceOf(kNet);
   for (const bool is_active : {true, false}) {

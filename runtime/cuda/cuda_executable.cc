@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/cuda/cuda_instance.h"
 #include "runtime/cuda/instance_cache.h"
+#include "runtime/cuda/profiler_range.h"
 #include "runtime/executable/input_binding.h"
 #include "runtime/logging/logging.h"
 #include "runtime/status/status_macros.h"
@@ -101,6 +102,16 @@ struct CudaExecutable::Impl {
     std::lock_guard<std::mutex> lock(reason_mutex);
     return graph_reason;
   }
+  // Why a recording was refused; the first reason is logged.
+  void SetGraphReason(std::string reason) {
+    std::string text;
+    {
+      std::lock_guard<std::mutex> lock(reason_mutex);
+      if (graph_reason.empty()) text = reason;
+      graph_reason = std::move(reason);
+    }
+    if (!text.empty()) Log(LogChannel::kPerfHints, text);
+  }
 
   const Device& device;
   const std::unique_ptr<LoadedPlan> plan;
@@ -128,6 +139,7 @@ absl::StatusOr<std::shared_ptr<const CudaInstance>> CudaExecutable::Impl::Get(
 absl::Status CudaExecutable::Impl::Run(absl::Span<const TensorView> inputs,
                                        absl::Span<RegionValue> outputs,
                                        CUstream stream, bool with_graph) {
+  const ProfilerRange range("aitune call");
   AITUNE_ASSIGN_OR_RETURN(const ContextScope scope,
                           ContextScope::Enter(device));
   AITUNE_RETURN_IF_ERROR(instances.TakeFailedCheck());
@@ -150,13 +162,10 @@ absl::Status CudaExecutable::Impl::Run(absl::Span<const TensorView> inputs,
         region_recorder ? region_recorder->stream() : recorder.get();
     status = instance->RunGraph(*context, from, to, stream, recording);
     if (recording.refused) {
-      {
-        std::lock_guard<std::mutex> lock(reason_mutex);
-        graph_reason = absl::StrCat(
-            "skipping CUDA graphs due to unsupported operations: LibTorch runs "
-            "some that can't be recorded: ",
-            std::string(status.message()));
-      }
+      SetGraphReason(absl::StrCat(
+          "skipping CUDA graphs due to unsupported operations: LibTorch runs "
+          "some that can't be recorded: ",
+          std::string(status.message())));
       status = recording.tried
                    ? *recording.tried
                    : RunSteps(*instance, *context, from, to, outputs, stream);

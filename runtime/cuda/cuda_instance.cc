@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/cuda/early_reads.h"
 #include "runtime/cuda/full_wait.h"
+#include "runtime/cuda/profiler_range.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune::cuda {
@@ -266,6 +267,7 @@ absl::Status CudaInstance::EnqueueStep(int step, Context& context,
                                        CUstream stream) const {
   if (!layout_.runs(step)) return absl::OkStatus();
   const LoadedStep& loaded = steps_[step];
+  const ProfilerRange range(loaded.proto->name().c_str());
   if (const Launch& launch = launches_[step]; launch.function != nullptr) {
     // A grid without blocks has nothing to do, and cannot be launched.
     if (!launch.HasBlocks()) return absl::OkStatus();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/cuda/testing/cuda_executable_fixture.h"
+#include "runtime/logging/logging.h"
 
 namespace aitune::cuda {
 namespace {
@@ -109,11 +110,18 @@ TEST_F(RegionTest, IsRecordedWithMemoryOfItsOwnAfterAWarmUp) {
 
 TEST_F(RegionTest, ThatCannotBeRecordedRunsWithoutAGraphAndSaysWhy) {
   LoadRegion(/*recordable=*/false);
+  std::vector<std::string> hints;
+  SetEnabled(LogChannel::kPerfHints, true);
+  SetLogSink(
+      [&](LogChannel, std::string_view text) { hints.emplace_back(text); });
   for (int i = 0; i < 3; ++i) {
     y_.clear();
     ASSERT_TRUE(Run(x_, y_).ok());
     EXPECT_THAT(y_, ElementsAre(3, 5, 7));
   }
+  SetLogSink(nullptr);
+  SetEnabled(LogChannel::kPerfHints, false);
+  EXPECT_THAT(hints, ElementsAre(HasSubstr("it waits for the GPU")));
   EXPECT_THAT(executable_->GraphReason(),
               AllOf(HasSubstr("skipping CUDA graphs"),
                     HasSubstr("it waits for the GPU")));

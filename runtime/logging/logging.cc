@@ -27,11 +27,11 @@ struct State {
   State() {
     enabled[static_cast<int>(LogChannel::kWarning)] = true;
     enabled[static_cast<int>(LogChannel::kError)] = true;
-    const char* names = std::getenv("AITUNE_LOGS");
-    if (names == nullptr) return;
     std::vector<std::string> unknown;
-    for (LogChannel channel : ParseLogChannels(names, &unknown))
-      enabled[static_cast<int>(channel)] = true;
+    // Most of its names are PyTorch's own.
+    EnableNamedBy("TORCH_LOGS", &unknown);
+    unknown.clear();
+    EnableNamedBy("AITUNE_LOGS", &unknown);
     for (const std::string& name : unknown) {
       PrintToStderr(
           LogChannel::kWarning,
@@ -39,6 +39,13 @@ struct State {
                        "', which is no log channel; there are dynamic, "
                        "perf_hints, graph_breaks, recompiles and output_code"));
     }
+  }
+
+  void EnableNamedBy(const char* variable, std::vector<std::string>* unknown) {
+    const char* names = std::getenv(variable);
+    if (names == nullptr) return;
+    for (LogChannel channel : ParseLogChannels(names, unknown))
+      enabled[static_cast<int>(channel)] = true;
   }
 
   std::array<std::atomic<bool>, kChannels> enabled{};
@@ -93,7 +100,7 @@ std::vector<LogChannel> ParseLogChannels(std::string_view names,
   std::vector<LogChannel> channels;
   for (absl::string_view part :
        absl::StrSplit(absl::string_view(names.data(), names.size()), ',')) {
-    part = absl::StripAsciiWhitespace(part);
+    part = absl::StripPrefix(absl::StripAsciiWhitespace(part), "+");
     if (part.empty()) continue;
     const std::string_view name(part.data(), part.size());
     int channel = 0;

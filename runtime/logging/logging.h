@@ -3,8 +3,9 @@
 //
 // The channels are those of PyTorch's TORCH_LOGS that have a meaning here; the
 // environment variable AITUNE_LOGS names the ones to print, separated by
-// commas, as in AITUNE_LOGS=recompiles,dynamic. An embedder that has a log of
-// its own takes all records with SetLogSink.
+// commas, as in AITUNE_LOGS=recompiles,dynamic. Names in TORCH_LOGS count too,
+// but for those that have no meaning here. An embedder that has a log of its
+// own takes all records with SetLogSink.
 #ifndef AITUNE_RUNTIME_LOGGING_LOGGING_H_
 #define AITUNE_RUNTIME_LOGGING_LOGGING_H_
 
@@ -29,8 +30,8 @@ enum class LogChannel {
 std::string_view Name(LogChannel channel);
 
 // Whether records of the channel reach the sink: the channel is always on, was
-// named in AITUNE_LOGS, or was enabled. Ask before making an expensive text.
-// Thread-safe.
+// named in AITUNE_LOGS or TORCH_LOGS, or was enabled. Ask before making an
+// expensive text. Thread-safe.
 bool IsEnabled(LogChannel channel);
 
 // Turns a channel on or off for the process. Warnings and errors stay on.
@@ -49,8 +50,8 @@ using LogSink = std::function<void(LogChannel channel, std::string_view text)>;
 LogSink SetLogSink(LogSink sink);
 
 // The channels whose names are in `names`, separated by commas. Spaces around a
-// name do not count. Other names are appended to `unknown`, which must not be
-// null. Thread-safe.
+// name do not count, nor does a + before it (PyTorch's for more detail). Other
+// names are appended to `unknown`, which must not be null. Thread-safe.
 std::vector<LogChannel> ParseLogChannels(std::string_view names,
                                          std::vector<std::string>* unknown);
 

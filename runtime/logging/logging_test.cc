@@ -1,5 +1,6 @@
 #include "runtime/logging/logging.h"
 
+#include <cstdlib>
 #include <string>
 #include <thread>
 #include <vector>
@@ -61,6 +62,22 @@ TEST(ParseLogChannelsTest, NamesAndUnknownNames) {
   EXPECT_THAT(ParseLogChannels("", &unknown), IsEmpty());
   EXPECT_THAT(ParseLogChannels("recompile,error", &unknown), IsEmpty());
   EXPECT_THAT(unknown, ElementsAre("recompile", "error"));
+  EXPECT_THAT(ParseLogChannels("+recompiles,-dynamic", &unknown),
+              ElementsAre(LogChannel::kRecompiles));
+}
+
+// In a process of its own, which has logged nothing yet.
+TEST(LogEnvironmentTest, NamesOfPyTorchCountToo) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto look = [] {
+    setenv("TORCH_LOGS", "+dynamo,recompiles", /*overwrite=*/1);
+    setenv("AITUNE_LOGS", "dynamic", /*overwrite=*/1);
+    Log(LogChannel::kRecompiles, "a guard failed");
+    Log(LogChannel::kPerfHints, "not named");
+    std::exit(IsEnabled(LogChannel::kDynamic) ? 0 : 1);
+  };
+  EXPECT_EXIT(look(), testing::ExitedWithCode(0),
+              "^aitune: recompiles: a guard failed\n$");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "frontend/backends/torchscript/torch_script_config.h"
 #include "frontend/torchscript/optimized_program.h"
 #include "runtime/backend/registry.h"
+#include "runtime/control/control.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
@@ -28,10 +29,13 @@ class TorchScript : public TorchBackend {
   void Release() override { program_ = nullptr; }
   absl::StatusOr<std::vector<OwnedValue>> Run(
       absl::Span<const RegionValue> inputs) const override {
-    const bool is_whole = IsWholeCall(inputs);
+    // The optimiser does not tell when it compiles, so that the other stances
+    // have nothing to decide.
+    const bool is_eager =
+        IsWholeCall(inputs) || CurrentStance() == Stance::kForceEager;
     return source()->Call(inputs, model(), device(),
                           [&](const ValueList& arguments) {
-                            return is_whole ? model()->RunEager(arguments)
+                            return is_eager ? model()->RunEager(arguments)
                                             : program_->Run(arguments);
                           });
   }

@@ -32,6 +32,20 @@ std::string describeSource(Location location) {
   return text;
 }
 
+std::string describeScope(Location location) {
+  std::string scope;
+  location->walk([&](Location inner) {
+    auto named = dyn_cast<NameLoc>(inner);
+    if (!named)
+      return WalkResult::advance();
+    const llvm::StringRef name = named.getName().getValue();
+    if (name.contains('/'))
+      scope = name.rsplit('/').first.str();
+    return WalkResult::interrupt();
+  });
+  return scope;
+}
+
 double estimateBytes(RankedTensorType type) {
   double elements = 1;
   for (int64_t size : type.getShape())

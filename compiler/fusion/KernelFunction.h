@@ -22,6 +22,10 @@ mlir::func::FuncOp createKernelFunction(mlir::OpBuilder &builder,
 /// it refers to none.
 std::string describeSource(mlir::Location location);
 
+/// The submodule that the importer gave a location, as "encoder.layer.3"; empty
+/// for the model itself, and if there is none.
+std::string describeScope(mlir::Location location);
+
 /// An estimate of the bytes of a tensor of `type`; each dynamic size counts as
 /// 128 elements.
 double estimateBytes(mlir::RankedTensorType type);

@@ -200,6 +200,7 @@ absl::Status PlanBuilder::addLaunch(ait::LaunchOp launch) {
       *call.mutable_flops() =
           ToProto(ait::toSizeExpression(countFlops(kernel)));
     call.set_location(describeSource(launch.getLoc()));
+    call.set_scope(describeScope(launch.getLoc()));
     if (ArrayAttr sources = launch.getCheckLocationsAttr())
       for (CheckProto &check : *call.mutable_checks())
         if (check.number() < static_cast<int>(sources.size()))
@@ -219,6 +220,7 @@ void PlanBuilder::addFallback(ait::FallbackOp fallback) {
   step.set_kind("fallback");
   step.set_implementation("libtorch");
   step.set_location(describeSource(fallback.getLoc()));
+  step.set_scope(describeScope(fallback.getLoc()));
   for (Value input : fallback.getInputs())
     step.add_inputs(lookUp(input, PackingProto()));
   for (Value result : fallback.getResults()) {

@@ -231,26 +231,6 @@ absl::Status Module::TakeFailedCheck() const {
   return backend == nullptr ? absl::OkStatus() : backend->TakeFailedCheck();
 }
 
-absl::StatusOr<std::vector<aitune::frontend::SubmoduleTime>> Module::Inspect(
-    int repeats) {
-  aitune::Sample sample;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (samples_.empty())
-      return absl::FailedPreconditionError(absl::StrCat(
-          name(), " can't be inspected without samples; call Record first"));
-    sample = samples_.front().inputs;
-  }
-  const std::shared_ptr<TorchScriptSource> source = this->source();
-  AITUNE_ASSIGN_OR_RETURN(const ValueList arguments, source->Unflatten(sample));
-  AITUNE_ASSIGN_OR_RETURN(
-      std::vector<aitune::frontend::SubmoduleTime> times,
-      aitune::frontend::TimeSubmodules(source->model(), arguments, repeats));
-  std::lock_guard<std::mutex> lock(mutex_);
-  report_.submodules = times;
-  return times;
-}
-
 void Module::SetDisabled(bool disabled) {
   std::lock_guard<std::mutex> lock(mutex_);
   disabled_ = disabled;

@@ -369,7 +369,8 @@ class Module {
   absl::Status TakeFailedCheck() const;
 
   // Measures on the first sample how much of the model's time in eager each
-  // submodule takes, over `repeats` calls. kFailedPrecondition without samples.
+  // submodule takes, over `repeats` calls, and in compiled code once there is
+  // some. kFailedPrecondition without samples.
   absl::StatusOr<std::vector<aitune::frontend::SubmoduleTime>> Inspect(
       int repeats = 10);
 

@@ -403,6 +403,30 @@ TEST_F(ModuleTest, WhatAnEarlierCallFindsLaterIsTheNextCallsError) {
   ExpectAgrees(*module, at::randn({2, 3}));
 }
 
+TEST_F(ModuleTest, SamplesThatDoNotGoTogetherAreRefusedWhenTheyAreRecorded) {
+  auto module = Wrap();
+  ASSERT_TRUE(module->Record(ValueList({at::randn({2, 3})})).ok());
+  const absl::Status other =
+      module->Record(ValueList({at::randn({2, 3}, at::kDouble)}));
+  EXPECT_TRUE(absl::IsInvalidArgument(other)) << other;
+  EXPECT_THAT(std::string(other.message()), HasSubstr("does not go with"));
+  EXPECT_TRUE(
+      module->Tune(*aitune::OneBackend(), Quick("TorchInductorBackend")).ok());
+}
+
+TEST_F(ModuleTest, BatchesAreCounted) {
+  auto module = Wrap();
+  ASSERT_TRUE(module->Record(ValueList({at::randn({2, 3})}), 2).ok());
+  ASSERT_TRUE(module->Record(ValueList({at::randn({4, 3})}), 4).ok());
+  TuneOptions options = Quick("TorchInductorBackend");
+  for (const int64_t batch : {int64_t{-1}, int64_t{0}}) {
+    options.batches = {batch};
+    const absl::Status status = module->Tune(*aitune::MaxThroughput(), options);
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("from 1 on"));
+  }
+}
+
 TEST_F(ModuleTest, InspectSharesAddUp) {
   auto module = Wrap();
   ASSERT_TRUE(module->Record(ValueList({at::randn({64, 3})})).ok());
@@ -412,6 +436,38 @@ TEST_F(ModuleTest, InspectSharesAddUp) {
   EXPECT_EQ(times->front().path, "");
   EXPECT_EQ(times->front().share, 1);
   EXPECT_GT(times->front().milliseconds, 0);
+  EXPECT_FALSE(times->front().compiled_milliseconds.has_value());
+}
+
+TEST_F(ModuleTest, InspectTellsWhatSubmodulesTakeCompiled) {
+  torch::jit::Module inner("inner");
+  inner.register_parameter("w", at::randn({64, 64}), /*is_buffer=*/false);
+  inner.define("def forward(self, x: Tensor):\n    return x @ self.w\n");
+  torch::jit::Module outer("outer"), net("net");
+  outer.register_module("inner", inner);
+  outer.define(
+      "def forward(self, x: Tensor):\n    return self.inner.forward(x)\n");
+  net.register_module("outer", outer);
+  net.define(
+      "def forward(self, x: Tensor):\n"
+      "    return torch.softmax(self.outer.forward(x), 1).cumsum(0)\n");
+  auto model = Model::FromModule(net);
+  ASSERT_TRUE(model.ok()) << model.status();
+  auto module = Module::Wrap(std::make_shared<const Model>(*std::move(model)),
+                             ModuleOptions());
+  ASSERT_TRUE(module->Record(ValueList({at::randn({64, 64})})).ok());
+  ASSERT_TRUE(
+      module->Tune(*aitune::OneBackend(), Quick("TorchInductorBackend")).ok());
+  const auto times = module->Inspect(3);
+  ASSERT_TRUE(times.ok()) << times.status();
+  std::map<std::string, double> compiled;
+  for (const auto& time : *times)
+    compiled[time.path] = time.compiled_milliseconds.value_or(-1);
+  EXPECT_GT(compiled.at("outer.inner"), 0);
+  EXPECT_EQ(compiled.at("outer"), compiled.at("outer.inner"));
+  EXPECT_GT(compiled.at(""), compiled.at("outer"));
+  const std::string html = ReportHtml(module->report());
+  EXPECT_THAT(html, HasSubstr("<summary>in outer</summary>"));
 }
 
 TEST_F(ModuleTest, ReportsAreJsonAndOnePage) {

@@ -1,5 +1,6 @@
 // What tuning found, as JSON and as one HTML page.
 #include <algorithm>
+#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -171,24 +172,62 @@ std::string LayerTables(const TuneReport& report) {
                         : absl::StrCat("<h2>Quantised layers</h2>", tables);
 }
 
-std::string SubmoduleTable(
-    const std::vector<aitune::frontend::SubmoduleTime>& submodules) {
-  if (submodules.empty()) return "";
+using aitune::frontend::SubmoduleTime;
+
+// The rows of a table, with a bar each: its share of the model's time in eager,
+// and in it what the compiled code takes of that.
+std::string SubmoduleRows(const std::vector<const SubmoduleTime*>& submodules,
+                          double whole) {
   std::string rows;
-  for (const aitune::frontend::SubmoduleTime& time : submodules) {
+  for (const SubmoduleTime* time : submodules) {
+    std::string compiled = "<td></td><td></td>", bar;
+    if (time->compiled_milliseconds) {
+      const double ours = *time->compiled_milliseconds;
+      compiled = absl::StrFormat(
+          "<td class='n'>%.3f</td><td class='n'>%s</td>", ours,
+          ours > 0 ? absl::StrFormat("%.2fx", time->milliseconds / ours) : "");
+      bar = absl::StrFormat("<rect width='%.1f' height='12' fill='%s'/>",
+                            whole > 0 ? 160 * std::min(ours / whole, 1.0) : 0.0,
+                            kColors[1]);
+    }
     absl::StrAppendFormat(
         &rows,
-        "<tr><td>%s</td><td>%s</td><td class='n'>%.3f</td><td "
-        "class='n'>%.1f %%</td><td><svg width='160' height='12' "
-        "role='presentation'><rect width='%.1f' height='12' "
-        "fill='#2a6fb0'/></svg></td></tr>",
-        time.path.empty() ? "(model)" : Escaped(time.path), Escaped(time.type),
-        time.milliseconds, 100 * time.share, 160 * time.share);
+        "<tr><td>%s</td><td>%s</td><td class='n'>%.3f</td><td class='n'>%.1f "
+        "%%</td>%s<td><svg width='160' height='12' role='presentation'><rect "
+        "width='%.1f' height='12' fill='%s'/>%s</svg></td></tr>",
+        time->path.empty() ? "(model)" : Escaped(time->path),
+        Escaped(time->type), time->milliseconds, 100 * time->share, compiled,
+        160 * time->share, kColors[0], bar);
   }
   return absl::StrCat(
-      "<h2>Submodules, in eager</h2><table><tr><th>submodule</th><th>class"
-      "</th><th class='n'>ms</th><th class='n'>share</th><th></th></tr>",
+      "<table><tr><th>submodule</th><th>class</th><th class='n'>ms in eager"
+      "</th><th class='n'>share</th><th class='n'>ms compiled</th><th "
+      "class='n'>faster</th><th></th></tr>",
       rows, "</table>");
+}
+
+// The model and its children; what is in a child is folded.
+std::string SubmoduleTable(const std::vector<SubmoduleTime>& submodules) {
+  if (submodules.empty()) return "";
+  const auto child_of_model = [](const std::string& path) {
+    return path.substr(0, path.find('.'));
+  };
+  std::vector<const SubmoduleTime*> first;
+  std::map<std::string, std::vector<const SubmoduleTime*>> inner;
+  for (const SubmoduleTime& time : submodules) {
+    const std::string child = child_of_model(time.path);
+    (child == time.path ? first : inner[child]).push_back(&time);
+  }
+  const double whole = submodules.front().milliseconds;
+  std::string text = absl::StrCat(
+      "<h2>Submodules</h2><p>A bar is the time in eager, its blue part that of "
+      "the compiled code. A kernel counts for the submodule of its main "
+      "operator.</p>",
+      SubmoduleRows(first, whole));
+  for (const auto& [child, times] : inner)
+    absl::StrAppend(&text, "<details><summary>in ", Escaped(child),
+                    "</summary>", SubmoduleRows(times, whole), "</details>");
+  return text;
 }
 
 void WriteBackend(const TuneReport& report, const BackendReport& backend,
@@ -243,12 +282,14 @@ std::string ReportJson(const TuneReport& report) {
   json.EndArray();
   json.Key("submodules");
   json.BeginArray();
-  for (const aitune::frontend::SubmoduleTime& time : report.submodules) {
+  for (const SubmoduleTime& time : report.submodules) {
     json.BeginObject();
     json.Member("path", time.path);
     json.Member("type", time.type);
     json.Member("milliseconds", time.milliseconds);
     json.Member("share", time.share);
+    if (time.compiled_milliseconds)
+      json.Member("compiled_milliseconds", *time.compiled_milliseconds);
     json.EndObject();
   }
   json.EndArray();

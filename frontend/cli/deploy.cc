@@ -46,13 +46,18 @@ std::string ReportText(const ait::TuneReport& report) {
   }
   if (!timings.empty()) absl::StrAppend(&text, timings.ToString(), "\n");
   absl::StrAppend(&text, reasons);
-  Table submodules({"submodule", "class", ">ms in eager", ">share"});
+  Table submodules(
+      {"submodule", "class", ">ms in eager", ">share", ">ms compiled"});
   for (size_t i = 0; i < std::min(kShownSubmodules, report.submodules.size());
        ++i) {
     const frontend::SubmoduleTime& time = report.submodules[i];
-    submodules.AddRow({time.path.empty() ? "(model)" : time.path, time.type,
-                       absl::StrFormat("%.3f", time.milliseconds),
-                       absl::StrFormat("%.0f %%", 100 * time.share)});
+    submodules.AddRow(
+        {time.path.empty() ? "(model)" : time.path, time.type,
+         absl::StrFormat("%.3f", time.milliseconds),
+         absl::StrFormat("%.0f %%", 100 * time.share),
+         time.compiled_milliseconds
+             ? absl::StrFormat("%.3f", *time.compiled_milliseconds)
+             : "-"});
   }
   if (!submodules.empty())
     absl::StrAppend(&text, "\n", submodules.ToString(), "\n");
@@ -168,12 +173,12 @@ absl::StatusOr<int> Deploy(const Options& options, Progress& progress) {
       std::make_shared<const frontend::Model>(std::move(subject.model)),
       std::move(module_options));
   AITUNE_RETURN_IF_ERROR(module->RecordInputs(subject.inputs, options.seed));
-  progress.Update("time submodules", 0, 0);
-  AITUNE_RETURN_IF_ERROR(module->Inspect().status());
   progress.Update("build and time backends", 0, 0);
   ResetPeakBytes();
   const absl::Status tuned = module->Tune(*strategy, tuning);
   build.memory->peak_compiling = PeakBytes();
+  progress.Update("time submodules", 0, 0);
+  AITUNE_RETURN_IF_ERROR(module->Inspect().status());
   const ait::TuneReport report = module->report();
   if (const ait::BackendDetails* chosen = report.chosen()) {
     AddBuild(chosen->versions, subject.cache == nullptr ? subject.no_cache : "",

@@ -145,8 +145,8 @@ TEST(ExplainText, CountsEqualReasonsOnce) {
 
 TEST(StepsText, SortsByTimeAndLimitsRows) {
   Report report;
-  report.steps = {{"small", "loop", "generated", "m.py:1", 1000, 0},
-                  {"large", "matmul", "onednn", "m.py:2", 3000, 6e6}};
+  report.steps = {{"small", "loop", "generated", "m.py:1", "", 1000, 0},
+                  {"large", "matmul", "onednn", "m.py:2", "", 3000, 6e6}};
   const std::string text = StepsText(report, 1);
   EXPECT_THAT(text, HasSubstr("Steps by time (1 of 2, 4.000 ms in all)"));
   EXPECT_THAT(text, HasSubstr("75.0 %"));

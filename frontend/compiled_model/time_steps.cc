@@ -63,6 +63,7 @@ absl::StatusOr<std::vector<StepTime>> TimeSteps(
                               ? "LibTorch"
                               : step.implementation();
     time.location = step.location();
+    time.scope = step.scope();
     time.microseconds = profile[i].microseconds;
     if (step.has_flops()) {
       AITUNE_ASSIGN_OR_RETURN(const SizeExpression flops,

@@ -3,6 +3,7 @@
 #ifndef AITUNE_FRONTEND_TORCHSCRIPT_SUBMODULE_TIMES_H_
 #define AITUNE_FRONTEND_TORCHSCRIPT_SUBMODULE_TIMES_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ struct SubmoduleTime {
   // Time spent in it and its own submodules during one call of the model.
   double milliseconds = 0;
   double share = 0;  // the same divided by the model's time
+  // Time of the compiled steps for it and its own submodules; a step counts for
+  // the submodule of its main operator. Not set unless the model is compiled.
+  std::optional<double> compiled_milliseconds;
 };
 
 // Runs `model` in eager `repeats` times, after one call that is not measured.

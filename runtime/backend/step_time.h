@@ -18,6 +18,7 @@ struct StepTime {
   std::string kind;            // "matmul", "loop", "fallback"
   std::string implementation;  // "generated", the library's name or "LibTorch"
   std::string location;        // place in the source of the model; may be empty
+  std::string scope;           // submodule that it is for; empty: the model
   double microseconds = 0;     // the median of its runs
   double flops = 0;  // floating-point operations of a run; 0: not known
   StepRunner runner = StepRunner::kKernel;

@@ -445,7 +445,8 @@ typedef struct ait_call ait_call;
  * `milliseconds` from now on the result is of no use (below 0: no such time).
  * `done`, which may be NULL, is called with `user` once when the call has
  * ended, by the thread that ended it: the module's, or for a call that was not
- * begun that of ait_call_cancel or ait_call_wait. It must not free the call.
+ * begun that of ait_call_cancel or ait_call_wait. It may call ait_call_wait for
+ * the result, and must not free the call.
  * The caller frees the call, before the module. AIT_INVALID_ARGUMENT for
  * structures that describe no tensors; all other errors are those of
  * ait_call_wait. */

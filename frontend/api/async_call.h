@@ -19,9 +19,14 @@ struct CallOptions {
   // of exactly their dtypes and sizes; they are copied there. Not set: the
   // result has its own.
   std::optional<aitune::frontend::ValueList> outputs = std::nullopt;
+  // Whether tensors of the result that lie in other memory, as in an argument's
+  // or in the model's state, are copied when the call ends: later calls may
+  // write there.
+  bool owns_result = false;
   // Called once when the call has ended, by the thread that ended it, which is
   // one of the module's or, for a call that was not begun, that of Cancel or
-  // Result. It must not throw, and not destroy the call. Null: nothing.
+  // Result. It may ask for the result. It must not throw, and not destroy the
+  // call. Null: nothing.
   std::function<void()> done = nullptr;
 };
 

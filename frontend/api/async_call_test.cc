@@ -112,6 +112,21 @@ TEST_F(AsyncCallTest, WhatHasNotBegunIsDroppedAtOnce) {
   EXPECT_TRUE(third->Result().ok()) << "it had ended";
 }
 
+TEST_F(AsyncCallTest, DoneHasTheResult) {
+  const auto module = Tuned();
+  std::promise<const AsyncCall*> made;
+  std::promise<bool> told;
+  CallOptions options;
+  options.done = [&] {
+    const AsyncCall* const call = made.get_future().get();
+    told.set_value(call->has_ended() && call->Result().ok());
+  };
+  const auto call = module->RunAsync(ValueList({x_}), options);
+  made.set_value(call.get());
+  EXPECT_TRUE(told.get_future().get());
+  EXPECT_TRUE(call->Result().ok());
+}
+
 TEST_F(AsyncCallTest, ACallOfThisThreadHasALimitToo) {
   const auto module = Tuned();
   CallLimit limit;

@@ -10,12 +10,14 @@
 #include "frontend/api/async_call.h"
 #include "frontend/api/c_handles.h"
 #include "frontend/values/borrowed_memory.h"
+#include "frontend/values/pytree.h"
 #include "runtime/status/status_macros.h"
 
 struct ait_call {
   aitune::frontend::ValueList arguments;
   aitune::frontend::BorrowedMemory borrowed;  // of the arguments
   std::unique_ptr<ait::AsyncCall> call;
+  bool was_given = false;  // whether a caller has the result's own memory
 
   // Once the call has ended: the caller's memory is not referred to any more.
   void Release() {
@@ -33,6 +35,11 @@ namespace {
 // A hundred years: what is later is no deadline, and its clock's number would
 // not fit 64 bits.
 constexpr double kMostMilliseconds = 100. * 365 * 24 * 3600 * 1000;
+
+c10::IValue Copied(const c10::IValue& value) {
+  return aitune::frontend::MapTensors(
+      value, [](const at::Tensor& tensor, int) { return tensor.clone(); });
+}
 
 }  // namespace
 
@@ -61,8 +68,9 @@ ait_error* ait_module_run_async(const ait_module* module,
           std::chrono::steady_clock::now() +
           std::chrono::duration_cast<std::chrono::steady_clock::duration>(
               std::chrono::duration<double, std::milli>(milliseconds));
-    if (done != nullptr) options.done = [done, user] { done(user); };
+    options.owns_result = true;
     auto made = std::make_unique<ait_call>();
+    if (done != nullptr) options.done = [done, user] { done(user); };
     ait::AddTo(made->borrowed, arguments);
     made->call = module->module->RunAsync(arguments, options);
     made->arguments = std::move(arguments);
@@ -89,7 +97,9 @@ ait_error* ait_call_wait(ait_call* call, ait_result** result) {
     const absl::StatusOr<c10::IValue> value = call->call->Result();
     absl::StatusOr<std::unique_ptr<ait_result>> made = nullptr;
     if (value.ok() && result != nullptr)
-      made = ait::ResultOf(*value, call->arguments);
+      made = ait::ResultOf(call->was_given ? Copied(*value) : *value,
+                           call->arguments);
+    call->was_given |= result != nullptr;
     call->Release();
     AITUNE_RETURN_IF_ERROR(value.status());
     AITUNE_RETURN_IF_ERROR(made.status());

@@ -341,16 +341,21 @@ absl::StatusOr<std::unique_ptr<ait_result>> ResultOf(
       if (found.kind != AIT_TENSOR) result->values.push_back(std::move(found));
       continue;
     }
-    const at::Tensor& tensor = leaf.value->toTensor();
+    at::Tensor tensor = leaf.value->toTensor();
+    if (tensor.layout() == at::kStrided) tensor = tensor.resolve_neg();
     if (!aitune::frontend::IsPlainTensor(tensor))
       return absl::UnimplementedError(absl::StrCat(
           "an output is ", aitune::frontend::Describe(c10::IValue(tensor)),
+          tensor.layout() == at::kStrided
+              ? std::string()
+              : absl::StrCat(" of the layout ", c10::str(tensor.layout())),
           ", which this interface can't give"));
     found.tensor = result->tensors.size();
     result->values.push_back(std::move(found));
-    at::Tensor own = IsGiven(tensor, arguments)
-                         ? tensor.clone(at::MemoryFormat::Contiguous)
-                         : tensor.contiguous();
+    const bool is_shared =
+        IsGiven(tensor, arguments) || aitune::frontend::SharesMemory(tensor);
+    at::Tensor own = is_shared ? tensor.clone(at::MemoryFormat::Contiguous)
+                               : tensor.contiguous();
     result->sizes.push_back(own.sizes().vec());
     result->tensors.push_back(std::move(own));
   }

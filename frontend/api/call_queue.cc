@@ -39,6 +39,7 @@ struct AsyncCall::State {
       if (result.has_value() || (unless_begun && has_begun)) return;
       result = std::move(given);
       released = std::move(work);
+      told = std::this_thread::get_id();
     }
     released = nullptr;
     if (done) done();
@@ -74,6 +75,13 @@ struct AsyncCall::State {
     }
   }
 
+  // Whether the call has ended for this thread: `done`, which is called before
+  // the others know, has the result too. With mutex held.
+  bool HasEndedHere() const {
+    return has_ended ||
+           (result.has_value() && told == std::this_thread::get_id());
+  }
+
   // Whether a parent of this process made the call, whose thread runs it there.
   bool is_of_parent() const { return process != getpid(); }
 
@@ -88,6 +96,7 @@ struct AsyncCall::State {
   bool has_begun = false;
   bool has_ended = false;
   std::optional<absl::StatusOr<c10::IValue>> result;
+  std::thread::id told;  // the thread that has the result and calls `done`
 };
 
 AsyncCall::AsyncCall(std::shared_ptr<State> state) : state_(std::move(state)) {}
@@ -113,7 +122,7 @@ void AsyncCall::Cancel() {
 bool AsyncCall::has_ended() const {
   if (state_->is_of_parent()) return true;
   std::lock_guard<std::mutex> lock(state_->mutex);
-  return state_->has_ended;
+  return state_->HasEndedHere();
 }
 
 absl::StatusOr<c10::IValue> AsyncCall::Result() const {
@@ -122,7 +131,7 @@ absl::StatusOr<c10::IValue> AsyncCall::Result() const {
         "the call was made before fork, and its result is the parent's; make "
         "it anew in this process");
   std::unique_lock<std::mutex> lock(state_->mutex);
-  const auto ended = [&] { return state_->has_ended; };
+  const auto ended = [&] { return state_->HasEndedHere(); };
   if (state_->limit.deadline().has_value() &&
       !state_->changed.wait_until(lock, *state_->limit.deadline(), ended)) {
     lock.unlock();

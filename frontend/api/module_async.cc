@@ -9,6 +9,8 @@
 #include "frontend/api/module.h"
 #include "frontend/api/module_calls.h"
 #include "frontend/values/gpu.h"
+#include "frontend/values/pytree.h"
+#include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
 namespace ait {
@@ -16,9 +18,15 @@ namespace ait {
 std::unique_ptr<AsyncCall> Module::RunAsync(
     const aitune::frontend::ValueList& arguments,
     const CallOptions& options) const {
-  auto work = [this, arguments,
-               outputs = options.outputs]() -> absl::StatusOr<c10::IValue> {
+  auto work = [this, arguments, outputs = options.outputs,
+               owns_result =
+                   options.owns_result]() -> absl::StatusOr<c10::IValue> {
     AITUNE_ASSIGN_OR_RETURN(c10::IValue result, Run(arguments));
+    if (owns_result)
+      result = aitune::frontend::MapTensors(result, [](const at::Tensor& tensor,
+                                                       int) {
+        return aitune::frontend::SharesMemory(tensor) ? tensor.clone() : tensor;
+      });
     if (outputs.has_value())
       AITUNE_RETURN_IF_ERROR(CopyResult(result, *outputs));
     AITUNE_ASSIGN_OR_RETURN(const aitune::Device device,

@@ -209,6 +209,21 @@ TEST_F(ModuleTest, OptionsWithoutEffectAreRefused) {
               HasSubstr("compile.compileTo"));
   EXPECT_THAT(refused([](auto&) {}, {2, 4}),
               HasSubstr("no axis of the inputs"));
+  EXPECT_THAT(refused([](auto&) {}, {-1}), HasSubstr("batch"));
+}
+
+TEST_F(ModuleTest, ADatabaseThatCantBeReadIsNoted) {
+  ModuleOptions options;
+  options.compile.tuning.database = "/dev/null/none.db";
+  model_ = std::make_shared<const Model>(ModelOf(kNet));
+  auto module = Module::Wrap(model_, options);
+  ASSERT_TRUE(module->Record(ValueList({at::randn({2, 3})})).ok());
+  ASSERT_TRUE(
+      module->Tune(*aitune::OneBackend(), Quick("TorchInductorBackend")).ok());
+  const TuneReport report = module->report();
+  ASSERT_FALSE(report.backends.empty());
+  EXPECT_THAT(report.backends[0].notes,
+              testing::Contains(HasSubstr("the search of schedules: ")));
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "frontend/check/run_guard.h"
 #include "frontend/values/gpu.h"
 #include "frontend/values/missing_kernel.h"
+#include "frontend/values/torch_util.h"
 #include "quant/options.h"
 #include "runtime/backend/registry.h"
 #include "runtime/control/call_limit.h"
@@ -71,6 +72,20 @@ absl::Status CheckEagerRuns(aitune::frontend::TorchScriptSource& source,
   return status;
 }
 
+// The axes of samples. Numbers and strings have none.
+absl::StatusOr<aitune::GraphSpec> SpecOf(
+    std::vector<aitune::BatchedSample> samples) {
+  for (aitune::BatchedSample& sample : samples) {
+    aitune::Sample tensors;
+    for (aitune::OwnedValue& input : sample.inputs) {
+      if (std::holds_alternative<aitune::TensorView>(input.value))
+        tensors.push_back(std::move(input));
+    }
+    sample.inputs = std::move(tensors);
+  }
+  return aitune::DetectAxes(samples);
+}
+
 }  // namespace
 
 absl::Status Module::Record(const ValueList& arguments, int64_t batch) {
@@ -83,7 +98,14 @@ absl::Status Module::Record(const ValueList& arguments, int64_t batch) {
       source()->Flatten(aitune::frontend::ToCpu(arguments)));
   std::lock_guard<std::mutex> lock(mutex_);
   samples_.push_back({batch, std::move(sample)});
-  return absl::OkStatus();
+  // What can't be tuned for together would be in the way of all samples.
+  const absl::Status together =
+      SpecOf({samples_.front(), samples_.back()}).status();
+  if (together.ok()) return absl::OkStatus();
+  samples_.pop_back();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the sample does not go with the first one of the module: ",
+                   together.message()));
 }
 
 absl::Status Module::RecordInputs(const aitune::frontend::ModelInputs& inputs,
@@ -156,16 +178,7 @@ absl::StatusOr<aitune::GraphSpec> Module::Spec() const {
     std::lock_guard<std::mutex> lock(mutex_);
     samples = samples_;
   }
-  // Numbers and strings have no axes.
-  for (aitune::BatchedSample& sample : samples) {
-    aitune::Sample tensors;
-    for (aitune::OwnedValue& input : sample.inputs) {
-      if (std::holds_alternative<aitune::TensorView>(input.value))
-        tensors.push_back(std::move(input));
-    }
-    sample.inputs = std::move(tensors);
-  }
-  return aitune::DetectAxes(samples);
+  return SpecOf(std::move(samples));
 }
 
 absl::StatusOr<aitune::Sample> Module::OnDevice(
@@ -189,7 +202,6 @@ absl::StatusOr<aitune::TuneResult> Module::Choose(
         "configuration promises"));
   AITUNE_RETURN_IF_ERROR(CheckModuleOptions(options_));
   aitune::TuneRequest request;
-  request.module_name = name();
   const std::shared_ptr<aitune::frontend::TorchScriptSource> source =
       this->source();
   request.build.model = source;
@@ -215,6 +227,11 @@ absl::StatusOr<aitune::TuneResult> Module::Choose(
         "batch sizes were given, but no axis of the inputs is the batch: ",
         request.build.graph_spec.ToString(),
         "; leave them out, or record samples of two batch sizes"));
+  for (const int64_t batch : options.batches) {
+    if (batch < 1)
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the batch size ", batch, " was given; give numbers from 1 on"));
+  }
   auto builds = std::make_shared<Builds>();
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -292,7 +309,13 @@ absl::StatusOr<aitune::TuneResult> Module::Choose(
       };
     }
   }
-  absl::StatusOr<aitune::TuneResult> result = strategy.Tune(std::move(request));
+  absl::StatusOr<aitune::TuneResult> result = absl::InternalError("no result");
+  const absl::Status raised = aitune::frontend::CatchExceptions(
+      absl::StatusCode::kInternal, "tuning", [&] {
+        result = strategy.Tune(std::move(request));
+        return absl::OkStatus();
+      });
+  if (!raised.ok()) result = raised;
   for (const auto& [key, check] : checker.reports())
     details.push_back({key, builds->Versions(key), check});
   if (result.ok()) {

@@ -186,21 +186,29 @@ absl::Status Module::WarmUp(absl::Span<const ValueList> calls) const {
     if (device.is_gpu()) aitune::frontend::WaitForStream(device);
     return TakeFailedCheck();
   };
-  absl::Status status;
-  try {
+  const auto run_all = [&]() -> absl::Status {
+    absl::Status refused;
+    bool has_run = calls.empty();
     for (const ValueList& call : calls) {
-      for (int i = 0; i < kWarmUpRuns && status.ok(); ++i) {
-        status = run(call);
-        if (put_back) status.Update(put_back());
+      absl::Status ran;
+      for (int i = 0; i < kWarmUpRuns && ran.ok(); ++i) {
+        ran = run(call);
+        if (put_back) AITUNE_RETURN_IF_ERROR(put_back());
       }
-      if (is_guessed) status = absl::OkStatus();
+      if (!ran.ok() && !is_guessed) return ran;
+      has_run |= ran.ok();
+      refused.Update(ran);
     }
+    return has_run ? absl::OkStatus() : refused;
+  };
+  try {
+    return run_all();
   } catch (const std::exception& error) {
-    status = aitune::frontend::StatusOf(error, absl::StatusCode::kInternal,
-                                        "a call to warm up raised");
+    absl::Status status = aitune::frontend::StatusOf(
+        error, absl::StatusCode::kInternal, "a call to warm up raised");
     if (put_back) status.Update(put_back());
+    return status;
   }
-  return status;
 }
 
 absl::Status Module::WarmUpInputs(const aitune::frontend::ModelInputs& inputs,

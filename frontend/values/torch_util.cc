@@ -98,6 +98,11 @@ bool IsPlainTensor(const at::Tensor& tensor, const Device& device) {
          tensor.scalar_type() != c10::ScalarType::Float8_e4m3fn;
 }
 
+bool SharesMemory(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.has_storage() &&
+         tensor.storage().use_count() > 1;
+}
+
 TensorView ViewOf(const at::Tensor& tensor) {
   return {tensor.numel() == 0 ? nullptr : tensor.data_ptr(),
           *FromScalarType(tensor.scalar_type()), tensor.sizes().vec()};

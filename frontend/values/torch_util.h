@@ -31,6 +31,10 @@ c10::ScalarType ToScalarType(DataType dtype);
 // quantised tensors, and a model's own tensors of that dtype are opaque to it.
 bool IsPlainTensor(const at::Tensor& tensor, const Device& device = Device());
 
+// Whether another tensor lies in the memory of this one, which is dense: the
+// argument or the weight that it is a view of, for example.
+bool SharesMemory(const at::Tensor& tensor);
+
 // Whether two plain tensors on the CPU have the same dtype, the same sizes and
 // elements with the same bits (so that a NaN equals itself).
 bool SameContent(const at::Tensor& a, const at::Tensor& b);

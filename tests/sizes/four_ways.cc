@@ -63,13 +63,15 @@ absl::StatusOr<c10::IValue> RunInC(const ait_module* module,
                                    const at::Tensor& x) {
   const ait_tensor input = {
       sizeof(ait_tensor), AIT_FLOAT32, 2, x.sizes().data(),
-      x.data_ptr(),       AIT_CPU,     0};
+      x.data_ptr(),       AIT_CPU,     0, nullptr,
+      AIT_TENSOR};
   ait_result* result = nullptr;
   AITUNE_RETURN_IF_ERROR(OfC(ait_module_run(module, &input, 1, &result)));
   const absl::Cleanup free = [result] { ait_result_free(result); };
   std::vector<c10::IValue> tensors;
   for (size_t i = 0; i < ait_result_count(result); ++i) {
-    ait_tensor output = {sizeof output, 0, 0, nullptr, nullptr, 0, 0};
+    ait_tensor output = {sizeof output, 0,         0, nullptr, nullptr, 0, 0,
+                         nullptr,       AIT_TENSOR};
     AITUNE_RETURN_IF_ERROR(OfC(ait_result_tensor(result, i, &output)));
     if (output.dtype != AIT_FLOAT32)
       return absl::InternalError("a result that is not float32");
@@ -239,7 +241,8 @@ absl::Status FourWays::ByTheCInterface() {
   const at::Tensor x = InputOf(parts.samples[0]);
   const ait_tensor sample = {
       sizeof(ait_tensor), AIT_FLOAT32, 2, x.sizes().data(),
-      x.data_ptr(),       AIT_CPU,     0};
+      x.data_ptr(),       AIT_CPU,     0, nullptr,
+      AIT_TENSOR};
   AITUNE_RETURN_IF_ERROR(
       OfC(ait_module_record(parts.of_c, &sample, 1, x.size(0))));
   const char* const ranges[] = {kRange};

@@ -106,6 +106,18 @@ export PKG_CONFIG_PATH
 ${CXX:-c++} -std=c++17 -o headers headers.cc $(pkg-config --cflags --libs aitune-cxx) \
   -Wl,-rpath,"$prefix/lib"
 ./headers "$model.pt" || die "headers: exit $?"
+# LibTorch's CMake package has programs link libtorch.so first, which exports a
+# std::filesystem of its own.
+cat >checkpoint.cc <<'P'
+#include "frontend/api/module.h"
+int main(int, char** arguments) {
+  return ait::Module::LoadCheckpoint(arguments[1]).ok() ? 0 : 1;
+}
+P
+${CXX:-c++} -std=c++17 -o with_torch checkpoint.cc -Wl,--no-as-needed -ltorch \
+  $(pkg-config --cflags --libs aitune-cxx) -Wl,-rpath,"$prefix/lib"
+readelf -d with_torch | grep -q 'libtorch\.so' || die "libtorch.so is not linked"
+./with_torch mlp.aitune || die "beside libtorch.so: exit $?"
 
 # The C ABI: exactly the functions of the list, which are those of the header.
 # A function that leaves it, or changes, is a new AIT_API_VERSION.

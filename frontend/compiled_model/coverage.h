@@ -6,18 +6,10 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "frontend/trace/fallback_op.h"
 #include "frontend/trace/trace.h"
 
 namespace aitune::frontend {
-
-// An operator call that LibTorch runs, and why.
-struct FallbackOp {
-  int trace_op = 0;      // position in Trace::ops
-  std::string op;        // "aten::topk" or "aten::add.Tensor"
-  std::string location;  // TorchScript source, "model.py:12"
-  std::string scope;     // the submodule, such as "encoder.layer.3"
-  std::string reason;
-};
 
 // The arguments of Trace::make_fallback_region for one region of the plan.
 struct RegionDefinition {

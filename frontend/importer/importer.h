@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "frontend/trace/fallback_op.h"
 #include "frontend/trace/trace.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -26,15 +27,8 @@ struct ImportOptions {
 
 // How a trace's calls were imported.
 struct ImportReport {
-  struct Fallback {
-    int trace_op = 0;      // position in Trace::ops
-    std::string op;        // "aten::topk" or "aten::add.Tensor"
-    std::string location;  // TorchScript source, "model.py:12"
-    std::string scope;     // the submodule, such as "encoder.layer.3"
-    std::string reason;    // what is missing
-  };
   int imported = 0;  // calls that became ait operations
-  std::vector<Fallback> fallbacks;
+  std::vector<FallbackOp> fallbacks;
 };
 
 // Imports `trace` as a module with one public function @main from the tensors

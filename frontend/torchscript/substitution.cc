@@ -112,8 +112,16 @@ absl::Status ApplySubstitutions(torch::jit::Graph& graph) {
       return absl::InvalidArgumentError(
           absl::StrCat("the replacement of ", op, " gives ", results.size(),
                        " results, the operator ", call->outputs().size()));
-    for (size_t i = 0; i < results.size(); ++i)
+    for (size_t i = 0; i < results.size(); ++i) {
+      const c10::TypePtr& given = results[i]->type();
+      const c10::TypePtr& wanted = call->outputs()[i]->type();
+      if (!given->isSubtypeOf(*wanted))
+        return absl::InvalidArgumentError(
+            absl::StrCat("the replacement of ", op, " gives a ",
+                         given->annotation_str(), " as result ", i,
+                         ", the operator a ", wanted->annotation_str()));
       call->outputs()[i]->replaceAllUsesWith(results[i]);
+    }
     call->destroy();
   }
   return absl::OkStatus();

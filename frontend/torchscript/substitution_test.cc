@@ -63,6 +63,10 @@ TEST_F(SubstituteInGraphTest, WrongReplacementsAreErrors) {
           .ok());
   EXPECT_THAT(std::string(TraceText().status().message()),
               HasSubstr("takes 2 arguments, the operator has 1"));
+  ASSERT_TRUE(
+      SubstituteInGraph(kOp, "def f(x: Tensor):\n    return 3\n").ok());
+  EXPECT_THAT(std::string(TraceText().status().message()),
+              HasSubstr("gives a int as result 0, the operator a Tensor"));
 }
 
 }  // namespace

@@ -21,6 +21,7 @@
 #include "frontend/trace/input_nesting.h"
 #include "frontend/values/gpu.h"
 #include "quant/options.h"
+#include "runtime/control/control.h"
 #include "runtime/control/memory_budget.h"
 #include "runtime/cuda/gpu_target.h"
 #include "runtime/device/device.h"
@@ -316,6 +317,7 @@ absl::Status CheckCompileOptions(const CompileOptions& options) {
 
 absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
     const Model& model, const ModelInputs& inputs, const BuildOptions& asked) {
+  const ScopedActivity activity(ScopedActivity::Kind::kCompile);
   AITUNE_RETURN_IF_ERROR(CheckCompileOptions(asked.compile));
   BuildOptions options = asked;
   AITUNE_ASSIGN_OR_RETURN(const SymbolAssignment assignment,

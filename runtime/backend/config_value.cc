@@ -1,8 +1,11 @@
 #include "runtime/backend/config_value.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -81,6 +84,28 @@ std::string JsonString(std::string_view text) {
   return out;
 }
 
+// Whether Python prints a character by its number: str.isprintable is false for
+// controls, and for separators, format characters and private ones, of which
+// this has those of Unicode 14 (categories Zs, Zl, Zp, Cf and Co). Characters
+// that Unicode has not assigned count as printable here.
+bool IsEscaped(uint32_t code) {
+  static constexpr std::pair<uint32_t, uint32_t> kRanges[] = {
+      {0x0000, 0x001f},   {0x007f, 0x00a0},    {0x00ad, 0x00ad},
+      {0xd800, 0xdfff},   {0x0600, 0x0605},    {0x061c, 0x061c},
+      {0x06dd, 0x06dd},   {0x070f, 0x070f},    {0x0890, 0x0891},
+      {0x08e2, 0x08e2},   {0x1680, 0x1680},    {0x180e, 0x180e},
+      {0x2000, 0x200f},   {0x2028, 0x202f},    {0x205f, 0x2064},
+      {0x2066, 0x206f},   {0x3000, 0x3000},    {0xe000, 0xf8ff},
+      {0xfeff, 0xfeff},   {0xfff9, 0xfffb},    {0x110bd, 0x110bd},
+      {0x110cd, 0x110cd}, {0x13430, 0x13438},  {0x1bca0, 0x1bca3},
+      {0x1d173, 0x1d17a}, {0xe0001, 0xe0001},  {0xe0020, 0xe007f},
+      {0xf0000, 0xffffd}, {0x100000, 0x10fffd}};
+  return std::any_of(std::begin(kRanges), std::end(kRanges),
+                     [code](const auto& range) {
+                       return range.first <= code && code <= range.second;
+                     });
+}
+
 std::string PythonRepr(std::string_view text) {
   const bool double_quotes = text.find('\'') != std::string_view::npos &&
                              text.find('"') == std::string_view::npos;
@@ -93,10 +118,14 @@ std::string PythonRepr(std::string_view text) {
       out += {'\\', escape};
     } else if (code == static_cast<unsigned char>(quote)) {
       out += {'\\', quote};
-    } else if (code < 0x20 || (code >= 0x7f && code <= 0xa0) || code == 0xad) {
-      absl::StrAppendFormat(&out, "\\x%02x", code);
-    } else if (code >= 0xd800 && code <= 0xdfff) {
-      absl::StrAppendFormat(&out, "\\u%04x", code);
+    } else if (IsEscaped(code)) {
+      if (code < 0x100) {
+        absl::StrAppendFormat(&out, "\\x%02x", code);
+      } else if (code < 0x10000) {
+        absl::StrAppendFormat(&out, "\\u%04x", code);
+      } else {
+        absl::StrAppendFormat(&out, "\\U%08x", code);
+      }
     } else {
       const std::string_view same = rest.substr(0, rest.size() - text.size());
       out.append(same.data(), same.size());

@@ -44,6 +44,13 @@ TEST(ToPythonJsonTest, BytesThatAreNotUtf8StayDifferent) {
             R"("\udcf4\udc90\udc80\udc80")");  // no character of Unicode
 }
 
+// As Python 3.11 prints them.
+TEST(ToPythonStrTest, WhatIsNotPrintableIsEscaped) {
+  EXPECT_EQ(ToPythonStr(ConfigList{
+                "a\u00a0\u00ad\u00e9 \u200b\u2028\u3042\U0001f600\U000e0001"}),
+            "['a\\xa0\\xad\u00e9 \\u200b\\u2028\u3042\U0001f600\\U000e0001']");
+}
+
 TEST(ToPythonJsonTest, Floats) {
   const std::pair<double, const char*> cases[] = {
       {0.0, "0.0"},

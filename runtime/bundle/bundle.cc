@@ -288,7 +288,7 @@ absl::StatusOr<std::string> WriteBundle(const fs::path& path,
     const std::string index = proto.SerializeAsString();
     const std::string head = Head(index);
     std::vector<FolderFile> files(blobs.begin(), blobs.end());
-    files.emplace_back(kIndexFile, head);  // without it, it is no bundle
+    files.emplace_back(kIndexFile, head);  // nothing is a bundle without it
     AITUNE_RETURN_IF_ERROR(WriteFolder(path, files));
     return Sha256Hex(index);
   }

@@ -163,7 +163,8 @@ class HeldEntry {
             std::filesystem::path path, const CacheKey& key);
 
   const std::shared_ptr<const StagingDirectory> directory_;
-  const std::filesystem::path path_;  // of the entry's links, in directory_
+  const std::filesystem::path
+      path_;  // folder of the entry's links, in directory_
   const CacheKey key_;
   const int process_;  // that removes them
 };

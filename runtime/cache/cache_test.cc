@@ -71,7 +71,7 @@ TEST_F(CacheTest, WhatIsHeldCanBeReadWhateverBecomesOfIt) {
   auto held = cache->Hold(TestKey(1));
   ASSERT_TRUE(held.ok()) << held.status();
   EXPECT_EQ(cache->List().size(), 1u);
-  ASSERT_TRUE(Open()->Prune(0).ok());  // as another process does
+  ASSERT_TRUE(Open()->Prune(0).ok());  // another process does so
   EXPECT_FALSE(FindTestEntry(*cache, 1));
   EXPECT_EQ((*held)->Read().entry->blobs, TestContent(1));
   // Replaced, what is held is still what it was.

@@ -38,7 +38,6 @@ absl::Status CheckOutputTypes(absl::Span<const OwnedValue> expected,
                               absl::Span<const OwnedValue> actual);
 
 struct TuneRequest {
-  std::string module_name;  // name of the model
   // The model, its inputs and the device. Each backend gets a folder of its
   // own, by its key, in `cache_dir`.
   BuildRequest build;

@@ -20,7 +20,6 @@ class StrategyTest : public testing::Test {
  protected:
   StrategyTest() {
     SetLogSink([](LogChannel, std::string_view) {});
-    request_.module_name = "net";
     request_.build = MakeFakeRequest(0);
     const Sample one = {MakeTensor({1, 2}, {1, 2})};
     const Sample four = {MakeTensor({4, 2}, std::vector<float>(8, 1))};

@@ -17,6 +17,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "compiler/Compiler.h"
+#include "frontend/compiled_model/compiled_model.h"
 #include "frontend/torchscript/substitution.h"
 #include "runtime/control/control.h"
 
@@ -255,6 +256,12 @@ TEST_F(SeedsTest, OperatorsSeeThatTheyRunInACompilation) {
   std::vector<bool> compiling;
   on_probe = [&] { compiling.push_back(IsCompiling()); };
   ASSERT_TRUE(backend->Build(RequestOf(source, {at::randn({2, 3})})).ok());
+  EXPECT_THAT(compiling, AllOf(Not(IsEmpty()), Each(true)));
+  // So do those of the command line, which needs no backend.
+  compiling.clear();
+  ModelInputs inputs;
+  inputs.samples = ValueList({at::randn({2, 3})});
+  ASSERT_TRUE(CompiledModel::Build(source->model(), inputs, {}).ok());
   EXPECT_THAT(compiling, AllOf(Not(IsEmpty()), Each(true)));
   compiling.clear();
   ASSERT_TRUE(Call(*source, *backend, at::randn({2, 3})).ok());

@@ -68,7 +68,10 @@ std::string differenceOf(const TensorView &right, const TensorView &actual) {
 }
 
 std::unique_ptr<HostTensor> makeGuarded(TensorView shape) {
-  return std::make_unique<HostTensor>(std::move(shape), kGuardBytes);
+  auto made = std::make_unique<HostTensor>(std::move(shape), kGuardBytes);
+  // What nobody writes is no right value of before.
+  made->fill(0x5a);
+  return made;
 }
 
 class DifferenceFinder {

@@ -370,7 +370,8 @@ class Module {
 
   // Measures on the first sample how much of the model's time in eager each
   // submodule takes, over `repeats` calls, and in compiled code once there is
-  // some. kFailedPrecondition without samples.
+  // some and the model has no state, which stays as it is. kFailedPrecondition
+  // without samples.
   absl::StatusOr<std::vector<aitune::frontend::SubmoduleTime>> Inspect(
       int repeats = 10);
 

@@ -108,7 +108,8 @@ absl::StatusOr<std::vector<aitune::frontend::SubmoduleTime>> Module::Inspect(
   AITUNE_ASSIGN_OR_RETURN(
       std::vector<aitune::frontend::SubmoduleTime> times,
       aitune::frontend::TimeSubmodules(source->model(), arguments, repeats));
-  AddCompiledTimes(Profile(arguments, repeats), times);
+  // The runs of a profile are calls, which change the state of a model.
+  if (!source->HasState()) AddCompiledTimes(Profile(arguments, repeats), times);
   std::lock_guard<std::mutex> lock(mutex_);
   report_.submodules = times;
   return times;

@@ -439,6 +439,25 @@ TEST_F(ModuleTest, InspectSharesAddUp) {
   EXPECT_FALSE(times->front().compiled_milliseconds.has_value());
 }
 
+TEST_F(ModuleTest, InspectLeavesTheStateAlone) {
+  torch::jit::Module counter("counter");
+  counter.register_buffer("n", at::zeros({3}));
+  counter.define(
+      "def forward(self, x: Tensor):\n    self.n.add_(x)\n    return self.n + "
+      "0\n");
+  auto model = Model::FromModule(counter);
+  ASSERT_TRUE(model.ok()) << model.status();
+  auto module = Module::Wrap(std::make_shared<const Model>(*std::move(model)),
+                             ModuleOptions());
+  ASSERT_TRUE(module->Record(ValueList({at::ones({3})})).ok());
+  ASSERT_TRUE(
+      module->Tune(*aitune::OneBackend(), Quick("TorchInductorBackend")).ok());
+  ASSERT_TRUE(module->Inspect(3).ok());
+  const auto first = module->Run(ValueList({at::ones({3})}));
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(first->toTensor()[0].item<float>(), 1);
+}
+
 TEST_F(ModuleTest, InspectTellsWhatSubmodulesTakeCompiled) {
   torch::jit::Module inner("inner");
   inner.register_parameter("w", at::randn({64, 64}), /*is_buffer=*/false);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "frontend/torchscript/any_node.h"
@@ -113,8 +114,13 @@ bool IsIndexType(c10::ScalarType dtype) {
          dtype != at::kByte;
 }
 
+// What HoldsIndices said of values.
+using KnownIndices = std::unordered_map<const Value*, bool>;
+
 // Whether the program says that a tensor holds indices.
-bool HoldsIndices(const Value* value) {
+bool HoldsIndices(const Value* value, KnownIndices& known);
+
+bool FindHoldsIndices(const Value* value, KnownIndices& known) {
   static const auto* const kKeeping = new std::set<std::string>{
       "aten::clone",   "aten::contiguous", "aten::expand",    "aten::expand_as",
       "aten::flatten", "aten::flip",       "aten::permute",   "aten::repeat",
@@ -133,10 +139,14 @@ bool HoldsIndices(const Value* value) {
            IsIndexType(constant->toTensor().scalar_type());
   }
   if (kIndices->count(name) > 0) return true;
-  if (kKeeping->count(name) > 0) return HoldsIndices(node->input(0));
-  const auto is_integer = [](const Value* input) {
+  // A view as another dtype has an overload of its own.
+  if (kKeeping->count(name) > 0)
+    return node->maybeSchema() != nullptr &&
+           node->maybeSchema()->overload_name() != "dtype" &&
+           HoldsIndices(node->input(0), known);
+  const auto is_integer = [&known](const Value* input) {
     return input->type()->kind() == TypeKind::IntType ||
-           (IsTensor(input) && HoldsIndices(input));
+           (IsTensor(input) && HoldsIndices(input, known));
   };
   const auto inputs = node->inputs();
   if (kCombining->count(name) > 0)
@@ -153,14 +163,23 @@ bool HoldsIndices(const Value* value) {
          std::all_of(inputs.begin(), inputs.begin() + *place, is_integer);
 }
 
+bool HoldsIndices(const Value* value, KnownIndices& known) {
+  const auto found = known.find(value);
+  if (found != known.end()) return found->second;
+  const bool holds = FindHoldsIndices(value, known);
+  known[value] = holds;
+  return holds;
+}
+
 // Whether an aten::index has indices only, no masks.
 bool IndexesByIndices(const Node* node) {
+  KnownIndices known;
   const Node* const list = node->input(1)->node();
   const auto inputs = list->inputs();
   return list->kind() == c10::prim::ListConstruct &&
-         std::all_of(inputs.begin(), inputs.end(), [](const Value* index) {
+         std::all_of(inputs.begin(), inputs.end(), [&](const Value* index) {
            return index->type()->kind() == TypeKind::NoneType ||
-                  HoldsIndices(index);
+                  HoldsIndices(index, known);
          });
 }
 
@@ -193,19 +212,6 @@ bool ReadsNumberTensor(const Node* node) {
       "aten::IntImplicit", "aten::FloatImplicit", "aten::ScalarImplicit"};
   return kNames->count(node->kind().toQualString()) > 0 &&
          node->inputs().size() == 1 && IsTensor(node->input(0));
-}
-
-bool IsWritten(const Value* value) {
-  const auto& uses = value->uses();
-  return std::any_of(uses.begin(), uses.end(), [](const torch::jit::Use& use) {
-    return Writes(use.user);
-  });
-}
-
-bool IsNumberConstant(const Value* value) {
-  const auto constant = torch::jit::toIValue(value);
-  return constant && constant->isTensor() &&
-         IsNumberOfTrace(constant->toTensor()) && !IsWritten(value);
 }
 
 }  // namespace
@@ -246,6 +252,23 @@ bool OutliningRules::CanBeRead(Value* value) {
 bool OutliningRules::IsNumberTensor(Value* value) {
   return IsTensor(value) && IsComputedAnew(value->node()) &&
          (MakesNumberTensor(value->node()) || IsNumberConstant(value));
+}
+
+bool OutliningRules::IsNumberConstant(Value* value) {
+  const auto constant = torch::jit::toIValue(value);
+  return constant && constant->isTensor() &&
+         IsNumberOfTrace(constant->toTensor()) && !MayBeWritten(value);
+}
+
+bool OutliningRules::MayBeWritten(Value* value) {
+  if (!writes_)
+    writes_ = AnyNode(value->owningGraph()->block(), MayWriteElements);
+  if (!*writes_) return false;
+  // Through another name, too, which a list or a block may give it.
+  const auto& uses = value->uses();
+  return std::any_of(uses.begin(), uses.end(), [](const torch::jit::Use& use) {
+    return Writes(use.user) || MayGiveView(use.user);
+  });
 }
 
 bool OutliningRules::AllCanBeRead(at::ArrayRef<Value*> values) {
@@ -305,7 +328,7 @@ bool OutliningRules::FindIsComputedAnew(Node* node) {
   if (ReadsNumberTensor(node)) return IsNumberTensor(node->input(0));
   if (MakesNumberTensor(node)) {
     const auto inputs = node->inputs();
-    return !IsWritten(output) &&
+    return !MayBeWritten(node->output()) &&
            std::all_of(inputs.begin(), inputs.end(), [this](Value* input) {
              return IsNumberTensor(input) ||
                     (IsNumberLike(input) && CanBeRead(input));

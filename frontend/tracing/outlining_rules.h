@@ -5,6 +5,7 @@
 
 #include <torch/csrc/jit/ir/ir.h>
 
+#include <optional>
 #include <unordered_map>
 
 namespace aitune::frontend {
@@ -33,6 +34,10 @@ class OutliningRules {
   bool CanBeRead(torch::jit::Value* value);
   // Whether it is a number of those that are computed anew, as a tensor.
   bool IsNumberTensor(torch::jit::Value* value);
+  // Whether it is a constant number of a trace that nobody may write.
+  bool IsNumberConstant(torch::jit::Value* value);
+  // Whether the program may write the elements of a tensor, under any name.
+  bool MayBeWritten(torch::jit::Value* value);
   bool AllCanBeRead(at::ArrayRef<torch::jit::Value*> values);
   // Whether the nodes in `block` and what it gives can be in a group or, with
   // `numbers_only`, be computed anew.
@@ -41,6 +46,7 @@ class OutliningRules {
   bool IsDecidedBySizes(torch::jit::Node* node, bool numbers_only);
 
   std::unordered_map<torch::jit::Node*, bool> outlined_, anew_;
+  std::optional<bool> writes_;  // whether the graph writes elements of tensors
 };
 
 // Whether a constant may be a number that a trace keeps as a tensor, such as

@@ -13,6 +13,7 @@
 #include "frontend/tracing/trace_test_util.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
@@ -112,32 +113,29 @@ TEST(OutliningTest, AttentionIsPartOfABody) {
               Not(::testing::Contains(HasSubstr("float32[2,3,8]"))));
 }
 
-// As tracing writes `x.tanh().view(x.size(1) // 2, -1) + x.size(1)`.
-TEST(OutliningTest, NumbersOfATraceAreComputedInside) {
+// The trace of `body` where the sum of a float32[4,6] is not 0; `body` gives
+// %y, and may read the integers %zero, %one, %two and %rest, which is -1, and
+// %half, a 2 as tracing writes it.
+absl::StatusOr<Trace> TraceOfBranch(const std::string& body) {
   auto unit = std::make_shared<torch::jit::CompilationUnit>();
   torch::jit::Module net("__torch__.net", unit);
   const auto graph = std::make_shared<torch::jit::Graph>();
-  torch::jit::parseIR(R"IR(
-graph(%x : Tensor, %two : Tensor):
+  torch::jit::parseIR(absl::StrCat(R"IR(
+graph(%x : Tensor, %half : Tensor):
+  %zero : int = prim::Constant[value=0]()
   %one : int = prim::Constant[value=1]()
+  %two : int = prim::Constant[value=2]()
   %rest : int = prim::Constant[value=-1]()
   %none : NoneType = prim::Constant()
   %sum : Tensor = aten::sum(%x, %none)
   %any : bool = aten::Bool(%sum)
-  %y : Tensor = prim::If(%any)
-    block0():
-      %size : int = aten::size(%x, %one)
-      %number : Tensor = prim::NumToTensor(%size)
-      %half : Tensor = aten::floor_divide(%number, %two)
-      %rows : int = aten::Int(%half)
-      %sizes : int[] = prim::ListConstruct(%rows, %rest)
-      %t : Tensor = aten::tanh(%x)
-      %v : Tensor = aten::view(%t, %sizes)
-      %w : Tensor = aten::add(%v, %number, %one)
-      -> (%w)
+  %result : Tensor = prim::If(%any)
+    block0():)IR",
+                                   body, R"IR(
+      -> (%y)
     block1():
       -> (%x)
-  return (%y))IR",
+  return (%result))IR"),
                       graph.get());
   {
     const torch::jit::WithInsertPoint begin(*graph->nodes().begin());
@@ -148,11 +146,39 @@ graph(%x : Tensor, %two : Tensor):
   graph->insertInput(0, "self")->setType(net._ivalue()->type());
   net.type()->addMethod(unit->create_function(
       c10::QualifiedName(*net.type()->name(), "forward"), graph));
-  const auto model = Model::FromModule(net);
-  ASSERT_TRUE(model.ok()) << model.status();
-  const auto trace = TraceAndCompare(*model, {"float32[4,6]"});
+  AITUNE_ASSIGN_OR_RETURN(const Model model, Model::FromModule(net));
+  return TraceAndCompare(model, {"float32[4,6]"});
+}
+
+// As tracing writes `x.tanh().view(x.size(1) // 2, -1) + x.size(1)`.
+TEST(OutliningTest, NumbersOfATraceAreComputedInside) {
+  const auto trace = TraceOfBranch(R"IR(
+      %size : int = aten::size(%x, %one)
+      %number : Tensor = prim::NumToTensor(%size)
+      %quotient : Tensor = aten::floor_divide(%number, %half)
+      %rows : int = aten::Int(%quotient)
+      %sizes : int[] = prim::ListConstruct(%rows, %rest)
+      %t : Tensor = aten::tanh(%x)
+      %v : Tensor = aten::view(%t, %sizes)
+      %y : Tensor = aten::add(%v, %number, %one))IR");
   ASSERT_TRUE(trace.ok()) << trace.status();
   EXPECT_THAT(Outlined(*trace), ElementsAre("float32[4,6]"));
+}
+
+// Here `m.unsqueeze(0)[0] = 2`, where m is `x.size(1) + 1`.
+TEST(OutliningTest, NumbersOfATraceThatAreWrittenAreNotComputedAnew) {
+  const auto trace = TraceOfBranch(R"IR(
+      %size : int = aten::size(%x, %one)
+      %number : Tensor = prim::NumToTensor(%size)
+      %m : Tensor = aten::add(%number, %one, %one)
+      %t : Tensor = aten::tanh(%x)
+      %u : Tensor = aten::mul(%t, %m)
+      %l : Tensor = aten::unsqueeze(%m, %zero)
+      %k : Tensor = aten::select(%l, %zero, %zero)
+      %w : Tensor = aten::fill_(%k, %two)
+      %z : Tensor = aten::mul(%u, %m)
+      %y : Tensor = aten::add(%z, %m, %one))IR");
+  EXPECT_TRUE(trace.ok()) << trace.status();
 }
 
 TEST(OutliningTest, ElementsAreTakenByIndicesInside) {

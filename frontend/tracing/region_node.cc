@@ -226,7 +226,8 @@ absl::Status Interpreter::MakeRegionProgram(NodeRegion& region) const {
   for (size_t i = 0; i < region.free.size(); ++i) {
     const ProbedValue& content = *region.contents[i];
     if (const auto number = torch::jit::toIValue(region.free[i]);
-        number && number->isTensor() && IsNumberOfTrace(number->toTensor())) {
+        number && !MayWriteElements(region.node) && number->isTensor() &&
+        IsNumberOfTrace(number->toTensor())) {
       inner[region.free[i]] = graph->insertConstant(*number);
       continue;
     }

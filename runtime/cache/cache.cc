@@ -214,11 +214,13 @@ absl::StatusOr<std::shared_ptr<const HeldEntry>> Cache::Hold(
   int64_t number = 0;
   {
     const std::lock_guard<std::mutex> lock(held_mutex_);
-    if (held_ == nullptr) {
+    // What a parent of this process holds is the parent's, which removes it.
+    if (held_ == nullptr || held_process_ != getpid()) {
       AITUNE_RETURN_IF_ERROR(MakeDirectories(StagingPath(folder_)));
       AITUNE_ASSIGN_OR_RETURN(StagingDirectory made,
                               StagingDirectory::Create(StagingPath(folder_)));
       held_ = std::make_shared<const StagingDirectory>(std::move(made));
+      held_process_ = getpid();
     }
     directory = held_;
     number = held_count_++;

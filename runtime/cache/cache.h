@@ -243,6 +243,7 @@ class Cache {
   std::mutex held_mutex_;
   // Of the links to what is held; null until something is.
   std::shared_ptr<const StagingDirectory> held_;
+  int held_process_ = 0;    // process that made held_
   int64_t held_count_ = 0;  // entries that were held so far, by which they are
                             // named
 };

@@ -71,6 +71,17 @@ TEST_F(CacheTest, WhatIsHeldCanBeReadWhateverBecomesOfIt) {
   auto held = cache->Hold(TestKey(1));
   ASSERT_TRUE(held.ok()) << held.status();
   EXPECT_EQ(cache->List().size(), 1u);
+  // A child holds it on its own, and the parent again beside it.
+  EXPECT_EQ(RunInChild([&] {
+              {
+                auto own = cache->Hold(TestKey(1));
+                if (!own.ok() || !(*own)->Read().entry) return 1;
+              }
+              cache = nullptr;
+              return 0;
+            }),
+            0);
+  EXPECT_TRUE(cache->Hold(TestKey(1)).ok());
   ASSERT_TRUE(Open()->Prune(0).ok());  // another process does so
   EXPECT_FALSE(FindTestEntry(*cache, 1));
   EXPECT_EQ((*held)->Read().entry->blobs, TestContent(1));

@@ -22,16 +22,23 @@ BackgroundBuilds::BackgroundBuilds(std::string model, Build build,
     : model_(std::move(model)), build_(std::move(build)), counts_(counts) {}
 
 BackgroundBuilds::~BackgroundBuilds() {
+  if (is_of_parent()) {
+    // Its thread is not in this process: it can't be joined.
+    new std::thread(std::move(thread_));
+    (void)changed_.release();
+    return;
+  }
   {
     std::lock_guard<std::mutex> lock(mutex_);
     is_stopping_ = true;
   }
-  changed_.notify_all();
+  changed_->notify_all();
   if (thread_.joinable()) thread_.join();
   counts_.pending = 0;
 }
 
 bool BackgroundBuilds::Ask(const std::function<Sample()>& copy) {
+  if (is_of_parent()) return false;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (wanted_.has_value()) return false;
@@ -39,21 +46,22 @@ bool BackgroundBuilds::Ask(const std::function<Sample()>& copy) {
     wanted_ = copy();
     counts_.pending = 1;
   }
-  changed_.notify_all();
+  changed_->notify_all();
   return true;
 }
 
-bool BackgroundBuilds::Wait(std::optional<CallLimit::TimePoint> end) {
-  const auto is_idle = [this] { return !wanted_.has_value(); };
+bool BackgroundBuilds::Wait(std::optional<CallLimit::TimePoint> end,
+                            const std::function<bool()>& is_ready) {
+  const auto is_over = [&] { return !wanted_.has_value() || is_ready(); };
   std::unique_lock<std::mutex> lock(mutex_);
-  while (!is_idle()) {
+  while (!is_over()) {
     if (!CheckCallLimit().ok()) return false;
     CallLimit::TimePoint next = std::chrono::steady_clock::now() + kPoll;
     if (end.has_value()) {
       if (next - kPoll >= *end) return false;
       next = std::min(next, *end);
     }
-    changed_.wait_until(lock, next, is_idle);
+    changed_->wait_until(lock, next, is_over);
   }
   return true;
 }
@@ -61,7 +69,7 @@ bool BackgroundBuilds::Wait(std::optional<CallLimit::TimePoint> end) {
 void BackgroundBuilds::Work() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return is_stopping_ || wanted_.has_value(); });
+    changed_->wait(lock, [&] { return is_stopping_ || wanted_.has_value(); });
     if (is_stopping_) return;
     lock.unlock();
     absl::Status built;
@@ -81,7 +89,7 @@ void BackgroundBuilds::Work() {
     lock.lock();
     wanted_.reset();
     counts_.pending = 0;
-    changed_.notify_all();
+    changed_->notify_all();
   }
 }
 

@@ -3,10 +3,13 @@
 #ifndef AITUNE_FRONTEND_BACKENDS_COMPILED_BACKGROUND_BUILDS_H_
 #define AITUNE_FRONTEND_BACKENDS_COMPILED_BACKGROUND_BUILDS_H_
 
+#include <unistd.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -47,19 +50,29 @@ class BackgroundBuilds {
   // be built.
   bool Ask(const std::function<Sample()>& copy);
 
-  // Waits until nothing is asked for or under way, or, if it is sooner, until
-  // `end` or until this thread's call must end (CheckCallLimit, asked each 5
-  // ms). Whether nothing is.
-  bool Wait(std::optional<CallLimit::TimePoint> end);
+  // Waits until nothing is asked for or under way, or `is_ready` says so, or,
+  // if it is sooner, until `end` or until this thread's call must end
+  // (CheckCallLimit). The last three are looked at each 5 ms. False at `end`
+  // and where the call must end.
+  bool Wait(
+      std::optional<CallLimit::TimePoint> end,
+      const std::function<bool()>& is_ready = [] { return false; });
+
+  // Whether this process is a child of the one that made it: nothing is built
+  // here.
+  bool is_of_parent() const { return process_ != getpid(); }
 
  private:
   void Work();
 
+  const pid_t process_ = getpid();
   const std::string model_;
   const Build build_;
   BackgroundCounts& counts_;
   std::mutex mutex_;
-  std::condition_variable changed_;
+  // On its own, as one for which a thread of a parent waits can't be destroyed.
+  std::unique_ptr<std::condition_variable> changed_ =
+      std::make_unique<std::condition_variable>();
   std::optional<Sample> wanted_;  // until its build has ended
   bool is_stopping_ = false;
   std::thread thread_;

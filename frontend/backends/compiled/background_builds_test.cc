@@ -1,6 +1,8 @@
 #include "frontend/backends/compiled/background_builds.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <future>
@@ -58,9 +60,29 @@ TEST(BackgroundBuildsTest, WaitingEndsInTime) {
     const ScopedCallLimit scope(&limit);
     EXPECT_FALSE(builds.Wait(std::nullopt));
   }
+  EXPECT_TRUE(builds.Wait(std::nullopt, [] { return true; }));
   gate.set_value();
   EXPECT_TRUE(builds.Wait(std::nullopt));
   EXPECT_EQ(counts.builds, 1);
+}
+
+TEST(BackgroundBuildsTest, NothingIsBuiltInAChildProcess) {
+  BackgroundCounts counts;
+  BackgroundBuilds builds(
+      "net", [](const Sample&) { return absl::OkStatus(); }, counts);
+  ASSERT_TRUE(builds.Ask([] { return Sample(); }));
+  ASSERT_TRUE(builds.Wait(std::nullopt));
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool asks = builds.Ask([] { return Sample(); });
+    builds.~BackgroundBuilds();
+    _exit(asks ? 1 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_FALSE(builds.is_of_parent());
 }
 
 }  // namespace

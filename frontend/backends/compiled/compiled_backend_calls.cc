@@ -46,8 +46,10 @@ absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::Run(
   // Beyond the limit of versions a compilation only says so.
   const bool may_compile = compiles && !is_over && !table_->is_full();
   const bool later = stance == Stance::kEagerWhileCompiling && may_compile;
+  // A child of the process that built the backend has no thread for it.
   const bool waits =
       stance == Stance::kDefault && may_compile &&
+      !background_->is_of_parent() &&
       (options_.recompile_wait_seconds >= 0 || CurrentCallLimit() != nullptr);
   auto compiled = Find(inputs, later || waits || is_over ? OnMiss::kNothing
                                : compiles                ? OnMiss::kCompile
@@ -115,13 +117,15 @@ absl::StatusOr<std::unique_ptr<BoundCall>> CompiledBackend::Bind(
   const absl::Status outdated = absl::UnimplementedError(
       "LibTorch runs the call: another one changes the model's state");
   if (*changes_state_) return outdated;
-  const auto found = Find(
-      inputs, stance == Stance::kDefault ? OnMiss::kCompile : OnMiss::kFail);
+  const auto found = Find(inputs, stance != Stance::kDefault ? OnMiss::kFail
+                                  : IsCompilingOver() ? OnMiss::kNothing
+                                                      : OnMiss::kCompile);
   if (*changes_state_) return outdated;
   AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<CompiledModel> compiled, found);
   if (compiled == nullptr)
     return absl::UnimplementedError(
-        "LibTorch runs the call: the limit of compiled versions is reached");
+        "LibTorch runs the call: the limit of compiled versions, or of the "
+        "seconds to compile them, is reached");
   AITUNE_RETURN_IF_ERROR(CheckMemory(*compiled, inputs));
   AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<BoundCall> call,
                           compiled->Bind(inputs, outputs, constant_check()));
@@ -164,10 +168,12 @@ absl::StatusOr<std::shared_ptr<CompiledModel>> CompiledBackend::FindInTime(
               std::chrono::duration<double>(
                   std::min(options_.recompile_wait_seconds, kLongestWait)));
   bool was_asked = false;
-  while (!was_asked && !table_->Knows(call) && !IsCompilingOver()) {
+  const auto is_known = [&] { return table_->Knows(call); };
+  while (!was_asked && !is_known() && !IsCompilingOver() &&
+         !table_->is_full()) {
     // While another version is made, this one is not yet asked for.
     was_asked = CompileLater(inputs);
-    if (!background_->Wait(end)) return nullptr;
+    if (!background_->Wait(end, is_known)) break;
   }
   return Find(inputs, OnMiss::kNothing);
 }

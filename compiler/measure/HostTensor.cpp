@@ -31,7 +31,9 @@ HostTensor::HostTensor(TensorView shape, int64_t guardBytes)
 void HostTensor::fill(char byte) { std::memset(tensor.data, byte, bytes()); }
 
 void HostTensor::copyFrom(const void *data) {
-  std::memcpy(tensor.data, data, bytes());
+  // Views without elements may have no data.
+  if (bytes() > 0)
+    std::memcpy(tensor.data, data, bytes());
 }
 
 bool HostTensor::isIntact() const {

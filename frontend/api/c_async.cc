@@ -10,7 +10,7 @@
 #include "frontend/api/async_call.h"
 #include "frontend/api/c_handles.h"
 #include "frontend/values/borrowed_memory.h"
-#include "frontend/values/pytree.h"
+#include "frontend/values/value_list.h"
 #include "runtime/status/status_macros.h"
 
 struct ait_call {
@@ -35,11 +35,6 @@ namespace {
 // A hundred years: what is later is no deadline, and its clock's number would
 // not fit 64 bits.
 constexpr double kMostMilliseconds = 100. * 365 * 24 * 3600 * 1000;
-
-c10::IValue Copied(const c10::IValue& value) {
-  return aitune::frontend::MapTensors(
-      value, [](const at::Tensor& tensor, int) { return tensor.clone(); });
-}
 
 }  // namespace
 
@@ -97,8 +92,11 @@ ait_error* ait_call_wait(ait_call* call, ait_result** result) {
     const absl::StatusOr<c10::IValue> value = call->call->Result();
     absl::StatusOr<std::unique_ptr<ait_result>> made = nullptr;
     if (value.ok() && result != nullptr)
-      made = ait::ResultOf(call->was_given ? Copied(*value) : *value,
-                           call->arguments);
+      made = ait::ResultOf(
+          call->was_given
+              ? aitune::frontend::ValueList({*value}).Clone().values()[0]
+              : *value,
+          call->arguments);
     call->was_given |= result != nullptr;
     call->Release();
     AITUNE_RETURN_IF_ERROR(value.status());

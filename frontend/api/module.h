@@ -418,6 +418,7 @@ class Module {
       std::optional<aitune::Device> where);
   std::shared_ptr<aitune::Backend> backend() const;
   void ForgetSamples();
+  std::vector<aitune::BatchedSample> Samples() const;
   std::shared_ptr<aitune::frontend::TorchScriptSource> source() const;
   // The model on `device`, the module's, which LibTorch runs in eager.
   absl::StatusOr<std::shared_ptr<const aitune::frontend::Model>> Eager(

@@ -172,13 +172,13 @@ void Module::ForgetSamples() {
   samples_.clear();
 }
 
+std::vector<aitune::BatchedSample> Module::Samples() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return samples_;
+}
+
 absl::StatusOr<aitune::GraphSpec> Module::Spec() const {
-  std::vector<aitune::BatchedSample> samples;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    samples = samples_;
-  }
-  return SpecOf(std::move(samples));
+  return SpecOf(Samples());
 }
 
 absl::StatusOr<aitune::Sample> Module::OnDevice(
@@ -209,11 +209,7 @@ absl::StatusOr<aitune::TuneResult> Module::Choose(
                           aitune::Device::ParseCpuOrGpu(options_.device));
   request.build.device = device;
   request.build.cache_dir = options_.cache_dir;
-  std::vector<aitune::BatchedSample> samples;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    samples = samples_;
-  }
+  const std::vector<aitune::BatchedSample> samples = Samples();
   if (samples.empty())
     return absl::FailedPreconditionError(absl::StrCat(
         name(), " can't be tuned without samples; call Record first"));

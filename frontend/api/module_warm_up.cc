@@ -86,11 +86,7 @@ std::optional<at::Tensor> ZerosOf(const aitune::TensorSignature& tensor) {
 std::vector<ParameterSignature> Module::Parameters() const {
   const std::shared_ptr<aitune::frontend::TorchScriptSource> source =
       this->source();
-  std::vector<aitune::BatchedSample> samples;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    samples = samples_;
-  }
+  const std::vector<aitune::BatchedSample> samples = Samples();
   std::vector<ParameterSignature> parameters;
   for (const aitune::frontend::Parameter& from : source->model().parameters())
     parameters.push_back({from.name, from.type, from.has_default, {}, {}});
@@ -124,13 +120,8 @@ std::vector<ParameterSignature> Module::Parameters() const {
 absl::StatusOr<std::vector<ValueList>> Module::KnownCalls() const {
   const std::shared_ptr<aitune::frontend::TorchScriptSource> source =
       this->source();
-  std::vector<aitune::BatchedSample> samples;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    samples = samples_;
-  }
   std::vector<ValueList> calls;
-  for (const aitune::BatchedSample& sample : samples) {
+  for (const aitune::BatchedSample& sample : Samples()) {
     AITUNE_ASSIGN_OR_RETURN(ValueList call, source->Unflatten(sample.inputs));
     calls.push_back(std::move(call));
   }

@@ -17,6 +17,7 @@
 #include "frontend/trace/structure_proto.h"
 #include "runtime/bundle/message_bytes.h"
 #include "runtime/cpu/onednn_library.h"
+#include "runtime/cuda/gpu_target.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status_macros.h"
 #include "runtime/target/host_target.h"
@@ -182,6 +183,11 @@ absl::Status CheckFits(const CompiledModelProto& proto,
 
 std::map<std::string, std::string> LibraryVersions() {
   return {{"libtorch", TORCH_VERSION}, {"onednn", OnednnVersion()}};
+}
+
+absl::StatusOr<std::string> GpuOfArtifact(const Device& device) {
+  if (!device.is_gpu()) return std::string();
+  return cuda::DescribeGpu(device.gpu());
 }
 
 absl::StatusOr<ArtifactBlobs> WriteArtifact(const CompiledParts& parts,

@@ -18,6 +18,7 @@
 #include "frontend/compiled_model/build_report.h"
 #include "frontend/torchscript/model.h"
 #include "frontend/trace/trace.h"
+#include "runtime/device/device.h"
 #include "runtime/plan/plan.pb.h"
 #include "runtime/tensor/tensor_view.h"
 
@@ -75,6 +76,10 @@ inline constexpr char kConstantsBlob[] = "constants";
 // "libtorch", "onednn".
 std::map<std::string, std::string> LibraryVersions();
 
+// What artifacts say of the device that they are for: cuda::DescribeGpu of a
+// GPU, whose errors it has; empty for the CPU.
+absl::StatusOr<std::string> GpuOfArtifact(const Device& device);
+
 // The stored form of `parts`, which were compiled from `model`, whose
 // ModelSha256 is `model_sha256`. kUnimplemented when the structure of inputs or
 // outputs has no stored form (see structure_proto.h).
@@ -83,9 +88,9 @@ absl::StatusOr<ArtifactBlobs> WriteArtifact(const CompiledParts& parts,
                                             std::string_view model_sha256);
 
 // Reads what WriteArtifact wrote. Constants of the result refer to the model's
-// memory and to `constants`, which they keep alive. `gpu` is cuda::DescribeGpu
-// of the GPU that is to run the model; empty for the CPU. kFailedPrecondition,
-// with the difference, when the artifact is for another kind of machine, other
+// memory and to `constants`, which they keep alive. `gpu` is GpuOfArtifact of
+// the device that is to run the model. kFailedPrecondition, with the
+// difference, when the artifact is for another kind of machine, other
 // libraries, another model or another version; kInvalidArgument when it is
 // damaged. The plan is not checked here but when it is loaded.
 absl::StatusOr<CompiledParts> ReadArtifact(std::string_view model_blob,

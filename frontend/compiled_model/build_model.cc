@@ -23,7 +23,6 @@
 #include "quant/options.h"
 #include "runtime/control/control.h"
 #include "runtime/control/memory_budget.h"
-#include "runtime/cuda/gpu_target.h"
 #include "runtime/device/device.h"
 #include "runtime/logging/logging.h"
 #include "runtime/plan/plan.h"
@@ -128,14 +127,12 @@ class CachedBuild {
         if_there_(options.repair ? IfThere::kReplace : IfThere::kKeep) {
     if (cache_ == nullptr) report.detail = "no cache was given";
     if (cache_ == nullptr && !options.keep_artifact) return;
-    if (device.is_gpu()) {
-      absl::StatusOr<std::string> target = cuda::DescribeGpu(device.gpu());
-      if (!target.ok()) {
-        report.detail = std::string(target.status().message());
-        return;
-      }
-      gpu_ = *std::move(target);
+    absl::StatusOr<std::string> gpu = GpuOfArtifact(device);
+    if (!gpu.ok()) {
+      report.detail = std::string(gpu.status().message());
+      return;
     }
+    gpu_ = *std::move(gpu);
     absl::StatusOr<std::string> hash = options.model_sha256.empty()
                                            ? ModelSha256(model)
                                            : options.model_sha256;

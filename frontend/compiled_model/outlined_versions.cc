@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "frontend/trace/leaf_value.h"
-#include "runtime/cuda/gpu_target.h"
 #include "runtime/hash/sha256.h"
 #include "runtime/logging/logging.h"
 #include "runtime/status/status_macros.h"
@@ -79,16 +78,11 @@ std::string WhyNotFaster(const OutlinedProgram& program,
                          ours);
 }
 
-// cuda::DescribeGpu of `device`; empty for the CPU.
-absl::StatusOr<std::string> GpuText(const Device& device) {
-  if (!device.is_gpu()) return std::string();
-  return cuda::DescribeGpu(device.gpu());
-}
-
+// `gpu` is GpuOfArtifact of `device`.
 absl::StatusOr<std::unique_ptr<CompiledModel>> Load(
     const OutlinedProgram& program, const ArtifactBlobs& blobs,
-    const std::string& sha256, const Device& device, bool cuda_graphs) {
-  AITUNE_ASSIGN_OR_RETURN(const std::string gpu, GpuText(device));
+    const std::string& sha256, const Device& device, const std::string& gpu,
+    bool cuda_graphs) {
   AITUNE_ASSIGN_OR_RETURN(
       CompiledParts read,
       ReadArtifact(blobs.model, blobs.constants, program.model(), sha256, gpu));
@@ -105,8 +99,10 @@ absl::Status CheckLoads(const OutlinedProgram& program,
   if (std::none_of(steps.begin(), steps.end(),
                    [](const Step& step) { return step.has_fallback(); }))
     return absl::OkStatus();
+  AITUNE_ASSIGN_OR_RETURN(const std::string gpu,
+                          GpuOfArtifact(version.device()));
   return Load(program, *version.artifact(), options.model_sha256,
-              version.device(), options.cuda_graphs)
+              version.device(), gpu, options.cuda_graphs)
       .status();
 }
 
@@ -231,6 +227,10 @@ absl::StatusOr<Versions> LoadOutlined(
   Versions all;
   for (const std::shared_ptr<OutlinedProgram>& program : programs)
     program->ForgetSample();
+  std::string gpu;
+  if (!parts.empty()) {
+    AITUNE_ASSIGN_OR_RETURN(gpu, GpuOfArtifact(device));
+  }
   for (const OutlinedParts& stored : parts) {
     if (stored.program < 0 ||
         static_cast<size_t>(stored.program) >= programs.size() ||
@@ -243,7 +243,7 @@ absl::StatusOr<Versions> LoadOutlined(
     for (const std::shared_ptr<const ArtifactBlobs>& blobs : stored.versions) {
       AITUNE_ASSIGN_OR_RETURN(
           std::unique_ptr<CompiledModel> version,
-          Load(program, *blobs, stored.sha256, device, cuda_graphs));
+          Load(program, *blobs, stored.sha256, device, gpu, cuda_graphs));
       versions.push_back(std::move(version));
     }
     all.insert(all.end(), versions.begin(), versions.end());

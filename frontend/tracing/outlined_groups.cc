@@ -204,7 +204,8 @@ void DropLastViews(std::vector<Node*>& members, const Block* block,
 
 }  // namespace
 
-std::vector<OutlinedGroup> FormGroups(Block* block, OutliningRules& rules) {
+std::vector<OutlinedGroup> FormGroups(Block* block, OutliningRules& rules,
+                                      bool strides_matter) {
   const std::vector<Node*> nodes(block->nodes().begin(), block->nodes().end());
   std::vector<std::vector<Node*>> groups;
   std::vector<Node*> order, segment;
@@ -227,11 +228,10 @@ std::vector<OutlinedGroup> FormGroups(Block* block, OutliningRules& rules) {
   // Who writes a tensor would write what a group gave a view of, too.
   auto all = block->owningGraph()->block()->nodes();
   const bool writes = std::any_of(all.begin(), all.end(), MayWriteElements);
-  const bool needs_views = NeedsViews(block->owningGraph()->block());
   std::vector<OutlinedGroup> result;
   for (std::vector<Node*>& members : groups) {
     OutlinedGroup group;
-    if (writes || needs_views) DropLastViews(members, block, rules);
+    if (strides_matter) DropLastViews(members, block, rules);
     group.nodes = members;
     const std::unordered_set<Node*> set(members.begin(), members.end());
     bool gives_view = false, gives_tensors = true;

@@ -19,9 +19,11 @@ struct OutlinedGroup {
 };
 
 // Reorders the nodes of `block` where no result depends on it, so that there
-// are few groups, and returns those that are worth a call.
+// are few groups, and returns those that are worth a call. `strides_matter` as
+// OutlinedProgram has it.
 std::vector<OutlinedGroup> FormGroups(torch::jit::Block* block,
-                                      OutliningRules& rules);
+                                      OutliningRules& rules,
+                                      bool strides_matter);
 
 }  // namespace aitune::frontend
 

@@ -167,7 +167,9 @@ class Outliner {
       for (Block* inner : node->blocks()) Visit(inner);
     }
     if (block->owningNode() == nullptr && !whole_) return;
-    for (const OutlinedGroup& group : FormGroups(block, rules_)) Outline(group);
+    for (const OutlinedGroup& group :
+         FormGroups(block, rules_, strides_matter_))
+      Outline(group);
     RemoveUnread(block);
   }
 

@@ -20,8 +20,8 @@ namespace {
 // How far beyond a call's size a dynamic axis is compiled for.
 constexpr int kReach = 2;
 
-// What coordinate_descent_tuning searches for where no budget is given: the
-// kernels of one transformer block take about as long on eight cores.
+// How long coordinate_descent_tuning searches where no budget is given. Chosen
+// so that a build stays one to wait for; no measurement stands behind it.
 constexpr double kSearchSeconds = 20;
 
 using Built = absl::StatusOr<std::unique_ptr<CompiledModel>>;

@@ -43,17 +43,19 @@ absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::Run(
   const bool compiles =
       stance == Stance::kDefault || stance == Stance::kEagerWhileCompiling;
   const bool is_over = compiles && IsCompilingOver();
-  // Beyond the limit of versions a compilation only says so.
-  const bool may_compile = compiles && !is_over && !table_->is_full();
-  const bool later = stance == Stance::kEagerWhileCompiling && may_compile;
-  // A child of the process that built the backend has no thread for it.
-  const bool waits =
-      stance == Stance::kDefault && may_compile &&
-      !background_->is_of_parent() &&
-      (options_.recompile_wait_seconds >= 0 || CurrentCallLimit() != nullptr);
-  auto compiled = Find(inputs, later || waits || is_over ? OnMiss::kNothing
-                               : compiles                ? OnMiss::kCompile
-                                                         : OnMiss::kFail);
+  // A child of the process that built the backend has no thread for it. Beyond
+  // the limit of versions a compilation only says so.
+  const bool in_background = compiles && !is_over &&
+                             (stance == Stance::kEagerWhileCompiling ||
+                              ((options_.recompile_wait_seconds >= 0 ||
+                                CurrentCallLimit() != nullptr) &&
+                               !background_->is_of_parent())) &&
+                             !table_->is_full();
+  const bool later = in_background && stance == Stance::kEagerWhileCompiling;
+  const bool waits = in_background && !later;
+  auto compiled = Find(inputs, in_background || is_over ? OnMiss::kNothing
+                               : compiles               ? OnMiss::kCompile
+                                                        : OnMiss::kFail);
   if (waits && compiled.ok() && *compiled == nullptr) {
     compiled = FindInTime(inputs);
     // LibTorch would need longer still.
@@ -71,11 +73,13 @@ absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::Run(
     return compiled.status();
   }
   if (*compiled == nullptr) {
-    AITUNE_ASSIGN_OR_RETURN(const std::vector<CallInput> call,
-                            CallInputsOf(inputs));
-    if ((later || waits) && !table_->Knows(call)) {
-      ++background_counts_.calls;
-      if (later) CompileLater(inputs);
+    if (in_background) {
+      AITUNE_ASSIGN_OR_RETURN(const std::vector<CallInput> call,
+                              CallInputsOf(inputs));
+      if (!table_->Knows(call)) {
+        ++background_counts_.calls;
+        if (later) CompileLater(inputs);
+      }
     }
     return RunEager(inputs);
   }

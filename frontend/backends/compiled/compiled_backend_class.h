@@ -173,8 +173,6 @@ class CompiledBackend : public TorchBackend {
   absl::Status SaveKept(absl::Span<const KeptVersion> versions,
                         BackendStateProto* state,
                         TorchBackendStateProto* more) const;
-  // cuda::DescribeGpu of the device; empty for the CPU.
-  absl::StatusOr<std::string> GpuText() const;
   // Compiles a version for `wanted`, with inputs that are made up.
   absl::Status CompileAnew(std::vector<InputDescription> wanted);
 

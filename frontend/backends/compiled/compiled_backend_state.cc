@@ -9,11 +9,11 @@
 #include "frontend/backends/compiled/compiled_backend_class.h"
 #include "frontend/backends/compiled/learnt_sizes.h"
 #include "frontend/backends/compiled/version_inputs.h"
+#include "frontend/compiled_model/artifact.h"
 #include "frontend/compiled_model/compile_trace.h"
 #include "frontend/compiled_model/model_signature.h"
 #include "frontend/compiled_model/replace_weights.h"
 #include "frontend/compiled_model/time_steps.h"
-#include "runtime/cuda/gpu_target.h"
 #include "runtime/logging/logging.h"
 #include "runtime/status/status_macros.h"
 
@@ -135,7 +135,7 @@ CompiledBackend::LoadKept() {
   std::vector<Table::Version> versions;
   std::string target;
   if (!kept_.empty()) {
-    AITUNE_ASSIGN_OR_RETURN(target, GpuText());
+    AITUNE_ASSIGN_OR_RETURN(target, GpuOfArtifact(device()));
   }
   for (const KeptVersion& kept : kept_) {
     absl::StatusOr<ArtifactBlobs> blobs = BlobsOf(kept, cache_.get());
@@ -191,7 +191,7 @@ absl::Status CompiledBackend::SaveMoreFor(const Model& changed,
   if (model() == nullptr)
     return absl::FailedPreconditionError(
         "weights can't be replaced while the backend is deactivated");
-  AITUNE_ASSIGN_OR_RETURN(const std::string gpu, GpuText());
+  AITUNE_ASSIGN_OR_RETURN(const std::string gpu, GpuOfArtifact(device()));
   AITUNE_ASSIGN_OR_RETURN(const bool is_new, HasNewState());
   std::lock_guard<std::mutex> lock(kept_mutex_);
   std::vector<KeptVersion> versions;
@@ -209,11 +209,6 @@ absl::Status CompiledBackend::SaveMoreFor(const Model& changed,
                nullptr};
   }
   return SaveKept(versions, state, more);
-}
-
-absl::StatusOr<std::string> CompiledBackend::GpuText() const {
-  if (!device().is_gpu()) return std::string();
-  return cuda::DescribeGpu(device().gpu());
 }
 
 absl::Status CompiledBackend::SaveKept(absl::Span<const KeptVersion> versions,

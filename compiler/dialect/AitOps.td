@@ -92,7 +92,8 @@ def Ait_ReshapeOp : Ait_Op<"reshape", [Pure, Ait_Movement, Ait_Selection]> {
   let hasCanonicalizer = 1;
 }
 
-def Ait_PermuteOp : Ait_Op<"permute", [Pure, Ait_Movement, Ait_Selection]> {
+def Ait_PermuteOp : Ait_Op<"permute", [Pure, Ait_Movement, Ait_Selection,
+    DeclareOpInterfaceMethods<Ait_LinearView>]> {
   let summary = "axis i of the result is axis permutation[i] of the input (aten::permute)";
   let arguments = (ins Ait_Tensor:$input, DenseI64ArrayAttr:$permutation);
   let results = (outs Ait_Tensor:$result);
@@ -102,7 +103,8 @@ def Ait_PermuteOp : Ait_Op<"permute", [Pure, Ait_Movement, Ait_Selection]> {
   let hasCanonicalizer = 1;
 }
 
-def Ait_ExpandOp : Ait_Op<"expand", [Pure, Ait_Movement, Ait_Selection]> {
+def Ait_ExpandOp : Ait_Op<"expand", [Pure, Ait_Movement, Ait_Selection,
+    DeclareOpInterfaceMethods<Ait_LinearView>]> {
   let summary = "repeats the input along axes of size 1 and new leading axes (aten::expand)";
   let description = [{
     Axes correspond from the last one on. Each axis of the input has the size of
@@ -116,7 +118,8 @@ def Ait_ExpandOp : Ait_Op<"expand", [Pure, Ait_Movement, Ait_Selection]> {
   let hasCanonicalizer = 1;
 }
 
-def Ait_SliceOp : Ait_Op<"slice", [Pure, Ait_Movement, Ait_Selection]> {
+def Ait_SliceOp : Ait_Op<"slice", [Pure, Ait_Movement, Ait_Selection,
+    DeclareOpInterfaceMethods<Ait_LinearView>]> {
   let summary = "element i of an axis is element start + step * i of the input's (aten::slice, select, narrow)";
   let description = [{
     `starts` (at least 0) and `steps` (at least 1) have a number for each axis,
@@ -199,7 +202,8 @@ def Ait_GatherOp : Ait_Op<"gather", [Pure, Ait_Movement, Ait_Selection]> {
   let hasVerifier = 1;
 }
 
-def Ait_FlipOp : Ait_Op<"flip", [Pure, Ait_Movement, Ait_Selection]> {
+def Ait_FlipOp : Ait_Op<"flip", [Pure, Ait_Movement, Ait_Selection,
+    DeclareOpInterfaceMethods<Ait_LinearView>]> {
   let summary = "the input with the order of the axes' elements reversed along `dims` (aten::flip)";
   let arguments = (ins Ait_Tensor:$input, DenseI64ArrayAttr:$dims);
   let results = (outs Ait_Tensor:$result);

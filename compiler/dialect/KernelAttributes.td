@@ -118,6 +118,23 @@ def Ait_Contraction : OpInterface<"Contraction"> {
   ];
 }
 
+def Ait_LinearView : OpInterface<"LinearView"> {
+  let cppNamespace = "::mlir::ait";
+  let description = [{
+    Movements of one operand whose result reads it at an index that is linear in
+    its own: an expression of dims, numbers and sizes. Both devices' loops and
+    what computes views of constants know them by this alone.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+        The index of the operand's element that is the result's element at
+        `index`: an expression for each axis of the operand. `index` has one for
+        each axis of the result.
+      }], "::llvm::SmallVector<::mlir::AffineExpr>", "getSourceIndex",
+      (ins "::llvm::ArrayRef<::mlir::AffineExpr>":$index)>,
+  ];
+}
+
 // Marks operations whose result has only elements of the operands and a constant
 // of the operation: nothing is computed.
 def Ait_Movement : NativeOpTrait<"ait::Movement">;

@@ -3,6 +3,7 @@
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/Ait.h"
+#include "mlir/Analysis/FlatLinearValueConstraints.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/Builders.h"
@@ -130,7 +131,9 @@ private:
       return Content{
           {data, data + BytesOf(view)}, view.sizes, view.dtype, tensor->name};
     }
-    if (!isa<ReshapeOp, PermuteOp, SliceOp, FlipOp, PadOp>(op))
+    // A broadcast filter stays one: its elements would be stored many times.
+    auto view = dyn_cast<LinearView>(op);
+    if (!isa<ReshapeOp, PadOp>(op) && (!view || isa<ExpandOp>(op)))
       return std::nullopt;
     std::optional<Content> source = evaluate(op->getOperand(0));
     if (!source)
@@ -139,30 +142,21 @@ private:
       source->sizes = type.getShape().vec();
       return source;
     }
-    SmallVector<int64_t> strides = computeStrides(source->sizes);
-    if (auto permute = dyn_cast<PermuteOp>(op)) {
-      std::vector<int64_t> permuted;
-      for (int64_t axis : permute.getPermutation())
-        permuted.push_back(strides[axis]);
-      return gather(*source, 0, permuted, type.getShape());
-    }
-    int64_t start = 0;
-    if (auto flip = dyn_cast<FlipOp>(op)) {
-      for (int64_t axis : flip.getDims()) {
-        start += (source->sizes[axis] - 1) * strides[axis];
-        strides[axis] = -strides[axis];
-      }
-      return gather(*source, start, strides, type.getShape());
-    }
     if (auto pad = dyn_cast<PadOp>(op))
       return padWithZeros(*source, pad);
-    auto slice = cast<SliceOp>(op);
-    for (auto [axis, first, step] :
-         llvm::enumerate(slice.getStarts(), slice.getSteps())) {
-      start += first * strides[axis];
-      strides[axis] *= step;
-    }
-    return gather(*source, start, strides, type.getShape());
+    AffineExpr place = getAffineConstantExpr(0, op->getContext());
+    SmallVector<AffineExpr> index;
+    for (int64_t axis = 0; axis < type.getRank(); ++axis)
+      index.push_back(getAffineDimExpr(axis, op->getContext()));
+    for (auto [at, stride] : llvm::zip_equal(view.getSourceIndex(index),
+                                             computeStrides(source->sizes)))
+      place = place + at * stride;
+    // The factor of each axis, and the constant.
+    SmallVector<int64_t> terms;
+    if (failed(getFlattenedAffineExpr(place, type.getRank(), 0, &terms)))
+      return std::nullopt;
+    const int64_t start = terms.pop_back_val();
+    return gather(*source, start, terms, type.getShape());
   }
 
   int64_t add(Content content) {

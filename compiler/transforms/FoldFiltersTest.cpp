@@ -119,6 +119,16 @@ TEST_F(FoldFiltersTest, FiltersPaddedWithOtherNumbersStay) {
   EXPECT_THAT(added, IsEmpty());
 }
 
+// Its elements would be stored many times.
+TEST_F(FoldFiltersTest, ABroadcastFilterStays) {
+  fold(program("tensor<1x2x1x3xf32>",
+               "  %f = ait.expand %w : tensor<1x2x1x3xf32> -> "
+               "tensor<2x2x1x3xf32>\n"),
+       {1, 2, 1, 3});
+  EXPECT_THAT(added, IsEmpty());
+  EXPECT_FALSE(filter());
+}
+
 TEST_F(FoldFiltersTest, AComputedFilterStays) {
   fold(program("tensor<2x2x1x3xf32>",
                "  %f = ait.neg %w : tensor<2x2x1x3xf32>\n"),

@@ -63,8 +63,10 @@ private:
   void lowerPad(mlir::ait::PadOp op);
   void lowerSliceScatter(mlir::ait::SliceScatterOp op);
   void lowerEmbedding(mlir::ait::EmbeddingOp op);
-  void lowerIndexSelect(mlir::ait::IndexSelectOp op);
-  void lowerGather(mlir::ait::GatherOp op);
+  /// `op` is index_select or gather. Its element is that of the input with the
+  /// element of the indices at `map` as the index of axis `selected`.
+  void lowerSelection(mlir::Operation *op, int64_t selected,
+                      mlir::AffineMap map);
   void lowerCumsum(mlir::ait::CumsumOp op);
   void lowerArgReduction(mlir::Operation *op);
   void lowerMean(mlir::ait::MeanOp op);

@@ -266,47 +266,24 @@ void KernelToLinalg::lowerEmbedding(mlir::ait::EmbeddingOp op) {
                  }));
 }
 
-void KernelToLinalg::lowerIndexSelect(mlir::ait::IndexSelectOp op) {
-  RankedTensorType type = registerTensor(op.getType());
-  int64_t selected = op.getDim();
+void KernelToLinalg::lowerSelection(Operation *op, int64_t selected,
+                                    AffineMap map) {
+  Value input = op->getOperand(0), indices = op->getOperand(1);
+  RankedTensorType type = registerTensor(op->getResult(0).getType());
   AffineExpr size = mlir::ait::getSymbolicSizes(
-      cast<RankedTensorType>(op.getInput().getType()))[selected];
-  AffineMap map = AffineMap::get(type.getRank(), 0, dim(selected));
-  define(op.getResult(),
-         generic(op.getLoc(), type, {lowered(op.getIndices())}, {map},
+      cast<RankedTensorType>(input.getType()))[selected];
+  define(op->getResult(0),
+         generic(op->getLoc(), type, {lowered(indices)}, {map},
                  [&](OpBuilder &b, Location l, ValueRange arguments) {
-                   SmallVector<Value> indices;
+                   SmallVector<Value> place;
                    for (int64_t axis = 0; axis < type.getRank(); ++axis)
-                     indices.push_back(
+                     place.push_back(
                          axis == selected
                              ? clampIndex(b, l, arguments[0], size,
                                           NegativeIndex::CountsFromEnd)
                              : indexValue(b, l, dim(axis)));
                    linalg::YieldOp::create(
-                       b, l,
-                       readWithin(b, l, lowered(op.getInput()), indices, size));
-                 }));
-}
-
-void KernelToLinalg::lowerGather(mlir::ait::GatherOp op) {
-  RankedTensorType type = registerTensor(op.getType());
-  int64_t selected = op.getDim();
-  AffineExpr size = mlir::ait::getSymbolicSizes(
-      cast<RankedTensorType>(op.getInput().getType()))[selected];
-  AffineMap map = builder.getMultiDimIdentityMap(type.getRank());
-  define(op.getResult(),
-         generic(op.getLoc(), type, {lowered(op.getIndices())}, {map},
-                 [&](OpBuilder &b, Location l, ValueRange arguments) {
-                   SmallVector<Value> indices;
-                   for (int64_t axis = 0; axis < type.getRank(); ++axis)
-                     indices.push_back(
-                         axis == selected
-                             ? clampIndex(b, l, arguments[0], size,
-                                          NegativeIndex::CountsFromEnd)
-                             : indexValue(b, l, dim(axis)));
-                   linalg::YieldOp::create(
-                       b, l,
-                       readWithin(b, l, lowered(op.getInput()), indices, size));
+                       b, l, readWithin(b, l, lowered(input), place, size));
                  }));
 }
 
@@ -320,9 +297,12 @@ LogicalResult KernelToLinalg::lowerDataMovement(Operation *op) {
   else if (auto embedding = dyn_cast<mlir::ait::EmbeddingOp>(op))
     lowerEmbedding(embedding);
   else if (auto select = dyn_cast<mlir::ait::IndexSelectOp>(op))
-    lowerIndexSelect(select);
+    lowerSelection(
+        op, select.getDim(),
+        AffineMap::get(select.getType().getRank(), 0, dim(select.getDim())));
   else if (auto gather = dyn_cast<mlir::ait::GatherOp>(op))
-    lowerGather(gather);
+    lowerSelection(op, gather.getDim(),
+                   builder.getMultiDimIdentityMap(gather.getType().getRank()));
   else
     return failure();
   return success();

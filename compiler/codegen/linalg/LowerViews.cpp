@@ -151,33 +151,16 @@ LogicalResult KernelToLinalg::lowerView(Operation *op) {
     lowerReshape(reshape);
     return success();
   }
-  if (!isa<mlir::ait::PermuteOp, mlir::ait::ExpandOp, mlir::ait::SliceOp,
-           mlir::ait::FlipOp>(op))
+  auto view = dyn_cast<mlir::ait::LinearView>(op);
+  if (!view)
     return failure();
-  Value input = op->getOperand(0);
-  auto inputType = cast<RankedTensorType>(input.getType());
   RankedTensorType type = registerTensor(op->getResult(0).getType());
-  SmallVector<AffineExpr> sizes = mlir::ait::getSymbolicSizes(inputType);
-  SmallVector<AffineExpr> exprs(inputType.getRank());
-  for (int64_t axis = 0; axis < inputType.getRank(); ++axis)
-    exprs[axis] = dim(axis);
-
-  if (auto permute = dyn_cast<mlir::ait::PermuteOp>(op)) {
-    for (auto [axis, source] : llvm::enumerate(permute.getPermutation()))
-      exprs[source] = dim(axis);
-  } else if (isa<mlir::ait::ExpandOp>(op)) {
-    int64_t added = type.getRank() - inputType.getRank();
-    for (int64_t axis = 0; axis < inputType.getRank(); ++axis)
-      exprs[axis] = sizes[axis] == 1 ? constant(0) : dim(axis + added);
-  } else if (auto slice = dyn_cast<mlir::ait::SliceOp>(op)) {
-    for (int64_t axis = 0; axis < inputType.getRank(); ++axis)
-      exprs[axis] =
-          dim(axis) * slice.getSteps()[axis] + slice.getStarts()[axis];
-  } else if (auto flip = dyn_cast<mlir::ait::FlipOp>(op)) {
-    for (int64_t axis : flip.getDims())
-      exprs[axis] = sizes[axis] - 1 - dim(axis);
-  }
-  define(op->getResult(0), readAt(op->getLoc(), type, lowered(input), exprs));
+  SmallVector<AffineExpr> index;
+  for (int64_t axis = 0; axis < type.getRank(); ++axis)
+    index.push_back(dim(axis));
+  define(op->getResult(0),
+         readAt(op->getLoc(), type, lowered(op->getOperand(0)),
+                view.getSourceIndex(index)));
   return success();
 }
 

@@ -4,8 +4,10 @@
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
+#include <string>
 
 using namespace mlir;
 using namespace mlir::ait;
@@ -42,36 +44,53 @@ bool isGrid(Attribute attribute) {
          map.getValue().getNumResults() == 1;
 }
 
+/// All kinds, such as "#ait.kind<loop>, <matmul> or <convolution>".
+std::string listKinds() {
+  std::string text = "#ait.kind";
+  constexpr unsigned kLast = getMaxEnumValForKernelKind();
+  for (unsigned kind = 0; kind <= kLast; ++kind)
+    text += (Twine(kind == 0       ? "<"
+                   : kind == kLast ? " or <"
+                                   : ", <") +
+             stringifyKernelKind(static_cast<KernelKind>(kind)) + ">")
+                .str();
+  return text;
+}
+
 struct AttributeRule {
   StringLiteral name;
-  StringLiteral expected; ///< the right values, as the error says them
+  std::string expected; ///< the right values, as the error says them
   bool (*holds)(Attribute);
 };
 
-const AttributeRule kRules[] = {
-    {kKind, "#ait.kind<loop>, <matmul>, <convolution> or <attention>",
-     [](Attribute value) { return isa<KernelKindAttr>(value); }},
-    {kConfig, "a dictionary",
-     [](Attribute value) { return isa<DictionaryAttr>(value); }},
-    {kChecks, "an array of dictionaries", isArrayOf<DictionaryAttr>},
-    {kContraction, "#ait.contraction",
-     [](Attribute value) { return isa<ContractionAttr>(value); }},
-    {kGrid, "an affine map of symbols to one number", isGrid},
-    {kGrain, "an integer",
-     [](Attribute value) { return isa<IntegerAttr>(value); }},
-    {kPackings, "an array of #ait.packing", isArrayOf<PackingAttr>},
-    {kSymbols, "an array of dictionaries", isArrayOf<DictionaryAttr>},
-    {kRounds, "a unit attribute",
-     [](Attribute value) { return isa<UnitAttr>(value); }},
-};
+ArrayRef<AttributeRule> getRules() {
+  static const AttributeRule rules[] = {
+      {kKind, listKinds(),
+       [](Attribute value) { return isa<KernelKindAttr>(value); }},
+      {kConfig, "a dictionary",
+       [](Attribute value) { return isa<DictionaryAttr>(value); }},
+      {kChecks, "an array of dictionaries", isArrayOf<DictionaryAttr>},
+      {kContraction, "#ait.contraction",
+       [](Attribute value) { return isa<ContractionAttr>(value); }},
+      {kGrid, "an affine map of symbols to one number", isGrid},
+      {kGrain, "an integer",
+       [](Attribute value) { return isa<IntegerAttr>(value); }},
+      {kPackings, "an array of #ait.packing", isArrayOf<PackingAttr>},
+      {kSymbols, "an array of dictionaries", isArrayOf<DictionaryAttr>},
+      {kRounds, "a unit attribute",
+       [](Attribute value) { return isa<UnitAttr>(value); }},
+  };
+  return rules;
+}
 } // namespace
 
 LogicalResult AitDialect::verifyOperationAttribute(Operation *op,
                                                    NamedAttribute attribute) {
-  const AttributeRule *rule = llvm::find_if(kRules, [&](const auto &known) {
+  const ArrayRef<AttributeRule> rules = getRules();
+  const AttributeRule *rule = llvm::find_if(rules, [&](const auto &known) {
     return known.name == attribute.getName();
   });
-  if (rule == std::end(kRules))
+  if (rule == rules.end())
     return op->emitOpError("has the attribute '")
            << attribute.getName().getValue()
            << "', which the dialect ait does not know";
@@ -169,6 +188,12 @@ void setScheduleConfig(Operation *kernel, DictionaryAttr config) {
 }
 
 void removeScheduleConfig(Operation *kernel) { kernel->removeAttr(kConfig); }
+
+std::string printScheduleConfig(DictionaryAttr config) {
+  std::string text;
+  llvm::raw_string_ostream(text) << config;
+  return text;
+}
 
 ArrayAttr getKernelChecks(Operation *kernel) {
   return kernel->getAttrOfType<ArrayAttr>(kChecks);

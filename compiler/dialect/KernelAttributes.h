@@ -14,6 +14,7 @@
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 #include <optional>
+#include <string>
 
 namespace mlir::ait {
 
@@ -33,6 +34,8 @@ inline bool isKernel(Operation *function) {
 DictionaryAttr getScheduleConfig(Operation *kernel);
 void setScheduleConfig(Operation *kernel, DictionaryAttr config);
 void removeScheduleConfig(Operation *kernel);
+/// The text of `config`, as Schedule::config holds it.
+std::string printScheduleConfig(DictionaryAttr config);
 
 /// The checks that the kernel reports (ait.checks), a dictionary for each, with
 /// the attributes of its ait.check: `operator` (operator_name), `number`,

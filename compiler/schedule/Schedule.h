@@ -1,31 +1,20 @@
 // The search space of a kernel: the schedules that its template can generate.
 //
 // A template declares its parameters, says which values are legal, lists those
-// worth trying and describes them for a cost model (MatmulSchedule.h,
-// Convolution.h, Attention.h and LoopSpace.h in compiler/codegen/cpu;
-// TileSpace.h and AttentionKernel.h in compiler/codegen/gpu). Search, cost
-// model and database see the schedules of all templates in this one form.
+// worth trying and describes them for a cost model (contraction/Templates.h and
+// loops/LoopSpace.h in compiler/codegen/cpu, Generate.h in
+// compiler/codegen/gpu). Search, cost model and database see the schedules of
+// all templates in one form, KernelSpace.
 #ifndef AITUNE_COMPILER_SCHEDULE_SCHEDULE_H
 #define AITUNE_COMPILER_SCHEDULE_SCHEDULE_H
 
 #include <string>
-#include <vector>
 
 #include "compiler/codegen/cpu/target/Target.h"
 #include "compiler/support/Schedule.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace aitune {
-
-struct KernelSpace {
-  /// The template, and the form of its code if it has several: "matmul",
-  /// "convolution taps", "attention", "cuda matmul", ... Features of different
-  /// forms cannot be compared.
-  std::string form;
-  /// The legal schedules that are worth measuring. The first is the one that is
-  /// used without measuring. Never empty.
-  std::vector<Schedule> schedules;
-};
 
 /// The space of `kernel` on the CPU, a function in the form that
 /// buildKernelToLinalgPipeline leaves. Fails and sets `reason` for kernels

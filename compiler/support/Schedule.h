@@ -1,4 +1,4 @@
-// One legal choice of a template's parameters, of whatever template and device.
+// The schedules of a kernel's template, of whatever template and device.
 #ifndef AITUNE_COMPILER_SUPPORT_SCHEDULE_H
 #define AITUNE_COMPILER_SUPPORT_SCHEDULE_H
 
@@ -7,6 +7,7 @@
 
 namespace aitune {
 
+/// One legal choice of a template's parameters.
 struct Schedule {
   /// The text of the kernel's ait.config, which the generator reads.
   std::string config;
@@ -20,6 +21,17 @@ struct Schedule {
   /// kernel: less than one for an algorithm that needs fewer, such as
   /// Winograd's. The roofline multiplies the kernel's operations by it.
   double operations = 1;
+};
+
+/// The schedules that the template of one kernel can generate.
+struct KernelSpace {
+  /// The template, and the form of its code if it has several: "matmul",
+  /// "convolution taps", "loop", "cuda matmul", ... Features of different forms
+  /// cannot be compared.
+  std::string form;
+  /// The legal schedules that are worth measuring. The first is the one that is
+  /// used without measuring. Never empty.
+  std::vector<Schedule> schedules;
 };
 
 } // namespace aitune

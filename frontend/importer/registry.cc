@@ -6,29 +6,9 @@ const Registry& Registry::Get() {
   // Never destroyed: builders may be in use while the process exits.
   static const Registry& registry = *[] {
     auto* made = new Registry;
-    RegisterPointwiseOps(*made);
-    RegisterArithmeticOps(*made);
-    RegisterActivationOps(*made);
-    RegisterReductionOps(*made);
-    RegisterViewOps(*made);
-    RegisterMovementOps(*made);
-    RegisterPadOps(*made);
-    RegisterIndexingOps(*made);
-    RegisterCreationOps(*made);
-    RegisterContractionOps(*made);
-    RegisterConvolutionOps(*made);
-    RegisterAttentionOps(*made);
-    RegisterEinsumOps(*made);
-    RegisterLossOps(*made);
-    RegisterNormalizationOps(*made);
-    RegisterPatchOps(*made);
-    RegisterPoolingOps(*made);
-    RegisterResizeOps(*made);
-    RegisterRecurrentOps(*made);
-    RegisterSamplingOps(*made);
-    RegisterScatterOps(*made);
-    RegisterSearchOps(*made);
-    RegisterSortingOps(*made);
+#define AITUNE_REGISTER_FAMILY(name) Register##name##Ops(*made);
+    AITUNE_OPERATOR_FAMILIES(AITUNE_REGISTER_FAMILY)
+#undef AITUNE_REGISTER_FAMILY
     return made;
   }();
   return registry;

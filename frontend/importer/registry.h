@@ -32,30 +32,37 @@ class Registry {
   std::map<std::string, Builder> builders_;
 };
 
-// Each adds the builders of one family of operators, in the file of its name.
-void RegisterPointwiseOps(Registry& registry);
-void RegisterArithmeticOps(Registry& registry);
-void RegisterActivationOps(Registry& registry);
-void RegisterReductionOps(Registry& registry);
-void RegisterViewOps(Registry& registry);
-void RegisterMovementOps(Registry& registry);
-void RegisterPadOps(Registry& registry);
-void RegisterIndexingOps(Registry& registry);
-void RegisterCreationOps(Registry& registry);
-void RegisterContractionOps(Registry& registry);
-void RegisterConvolutionOps(Registry& registry);
-void RegisterAttentionOps(Registry& registry);
-void RegisterEinsumOps(Registry& registry);
-void RegisterLossOps(Registry& registry);
-void RegisterNormalizationOps(Registry& registry);
-void RegisterPatchOps(Registry& registry);
-void RegisterPoolingOps(Registry& registry);
-void RegisterResizeOps(Registry& registry);
-void RegisterRecurrentOps(Registry& registry);
-void RegisterSamplingOps(Registry& registry);
-void RegisterScatterOps(Registry& registry);
-void RegisterSearchOps(Registry& registry);
-void RegisterSortingOps(Registry& registry);
+// The families of operators. RegisterXOps adds the builders of family X, in the
+// file of its name.
+#define AITUNE_OPERATOR_FAMILIES(FAMILY) \
+  FAMILY(Pointwise)                      \
+  FAMILY(Arithmetic)                     \
+  FAMILY(Activation)                     \
+  FAMILY(Reduction)                      \
+  FAMILY(View)                           \
+  FAMILY(Movement)                       \
+  FAMILY(Pad)                            \
+  FAMILY(Indexing)                       \
+  FAMILY(Creation)                       \
+  FAMILY(Contraction)                    \
+  FAMILY(Convolution)                    \
+  FAMILY(Attention)                      \
+  FAMILY(Einsum)                         \
+  FAMILY(Loss)                           \
+  FAMILY(Normalization)                  \
+  FAMILY(Patch)                          \
+  FAMILY(Pooling)                        \
+  FAMILY(Resize)                         \
+  FAMILY(Recurrent)                      \
+  FAMILY(Sampling)                       \
+  FAMILY(Scatter)                        \
+  FAMILY(Search)                         \
+  FAMILY(Sorting)
+
+#define AITUNE_DECLARE_FAMILY(name) \
+  void Register##name##Ops(Registry& registry);
+AITUNE_OPERATOR_FAMILIES(AITUNE_DECLARE_FAMILY)
+#undef AITUNE_DECLARE_FAMILY
 
 }  // namespace aitune::frontend
 

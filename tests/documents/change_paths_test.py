@@ -21,7 +21,7 @@ SECTIONS = [
     ("A data-movement operation", r"(?i)\b(?:Ait_)?Flip(?:Op)?\b", r"(?i)flip",
      ["compiler", "frontend/importer", "frontend/check"], 0, 7),
     ("A contraction-like operation", r"(?i)attention", r"(?i)attention",
-     ["compiler", "frontend/importer", "frontend/compiled_model"], 17, 14),
+     ["compiler", "frontend/importer", "frontend/compiled_model"], 17, 10),
     ("An 8-bit operand format", r"(?i)float8|e4m3|isFloatCode", r"(?i)float8|e4m3",
      ["compiler", "runtime", "frontend/importer", "frontend/torchscript", "frontend/values"], 0, 25),
 ]

@@ -1,8 +1,6 @@
 #include "compiler/codegen/cpu/contraction/Passes.h"
 
-#include "compiler/codegen/cpu/contraction/Attention.h"
-#include "compiler/codegen/cpu/contraction/Convolution.h"
-#include "compiler/codegen/cpu/contraction/Matmul.h"
+#include "compiler/codegen/cpu/contraction/Templates.h"
 #include "compiler/dialect/KernelAttributes.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -29,22 +27,11 @@ struct CpuLowerContractions
     }
     for (auto kernel :
          llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
+      const std::optional<ait::KernelKind> kind = ait::getKernelKind(kernel);
+      const auto contraction =
+          kind ? aitune::getContractionTemplate(*kind) : std::nullopt;
       std::string reason;
-      LogicalResult lowered = success();
-      switch (ait::getKernelKind(kernel).value_or(ait::KernelKind::Loop)) {
-      case ait::KernelKind::Loop:
-        break;
-      case ait::KernelKind::Matmul:
-        lowered = aitune::lowerMatmul(kernel, *cpu, reason);
-        break;
-      case ait::KernelKind::Convolution:
-        lowered = aitune::lowerConvolution(kernel, *cpu, reason);
-        break;
-      case ait::KernelKind::Attention:
-        lowered = aitune::lowerAttention(kernel, *cpu, reason);
-        break;
-      }
-      if (failed(lowered)) {
+      if (contraction && failed(contraction->lower(kernel, *cpu, reason))) {
         kernel.emitError() << reason;
         return signalPassFailure();
       }

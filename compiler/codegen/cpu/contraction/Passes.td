@@ -5,9 +5,9 @@
 include "mlir/Pass/PassBase.td"
 
 def CpuLowerContractionsPass : Pass<"ait-cpu-lower-contractions", "::mlir::ModuleOp"> {
-  let summary = "makes functions with the runtime's calling convention of matmul, convolution and attention kernels";
+  let summary = "makes functions with the runtime's calling convention of the kernels of contractions";
   let description = [{
-    Takes every func.func whose `ait.kind` is matmul, convolution or attention.
+    Takes every func.func whose `ait.kind` is that of a contraction, not a loop.
     Replaces its signature and body by those of runtime/cpu/kernel_abi.h, and
     sets the attributes `ait.grid` (an affine map from the symbols to the number
     of work units), `ait.grain` (i64: the least number of units that are worth a

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "absl/status/status.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -315,10 +316,9 @@ readAttentionShape(DictionaryAttr config, const AttentionProblem &problem,
     if (shape.algorithm != Algorithm::kSimt &&
         shape.config(config.getContext()) == config)
       return shape;
-  std::string text;
-  llvm::raw_string_ostream(text) << config;
   return absl::InvalidArgumentError(
-      "no attention of this kernel is as its ait.config says: " + text);
+      "no attention of this kernel is as its ait.config says: " +
+      mlir::ait::printScheduleConfig(config));
 }
 
 std::vector<Schedule> describeAttentionShapes(const AttentionProblem &problem,
@@ -331,10 +331,8 @@ std::vector<Schedule> describeAttentionShapes(const AttentionProblem &problem,
   for (const AttentionShape &shape : rankAttentionShapes(problem, target)) {
     if (shape.algorithm == Algorithm::kSimt)
       continue;
-    std::string config;
-    llvm::raw_string_ostream(config) << shape.config(context);
     list.push_back(
-        {config,
+        {mlir::ait::printScheduleConfig(shape.config(context)),
          shape.description(),
          {log2Of(problem.queries), log2Of(problem.keys), log2Of(problem.batch),
           double(shape.queries()) / 16, double(shape.keyWarps),

@@ -255,6 +255,10 @@ int64_t TileConfig::residentBlocks() const {
   return 1;
 }
 
+std::vector<double> TileConfig::algorithmFeatures() const {
+  return {isWgmma() ? 1.0 : 0.0, isPacked ? 1.0 : 0.0, isStream() ? 1.0 : 0.0};
+}
+
 int64_t TileConfig::sharedBytes(int64_t elementBytes) const {
   // A is held as what codes are widened to.
   if (isStream())

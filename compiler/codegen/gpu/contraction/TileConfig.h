@@ -48,6 +48,8 @@ struct TileConfig {
   bool isStream() const { return algorithm == Algorithm::Stream; }
   bool isSimt() const { return algorithm == Algorithm::Simt; }
   bool isWgmma() const { return algorithm == Algorithm::Wgmma; }
+  /// Whether the number of stages belongs to the tile and is not searched for.
+  bool hasFixedStages() const { return isStream(); }
   /// The number of threads of a block.
   int64_t threads() const {
     switch (algorithm) {
@@ -72,12 +74,14 @@ struct TileConfig {
   /// Bytes of shared memory of a block, for elements of A of `elementBytes`
   /// bytes.
   int64_t sharedBytes(int64_t elementBytes) const;
+  /// The numbers by which a cost model tells the algorithms apart.
+  std::vector<double> algorithmFeatures() const;
   /// A text for people, such as "mma 64x32, 2 slices, 6 stages, 4 splits".
   std::string description() const;
   /// The algorithm's name: "mma", "wgmma", "simt" or "stream".
   const char *algorithmName() const;
   /// The C++ type of the core, such as `MmaCore<half, 64, 32, ...>`, for
-  /// operands of these C++ types.
+  /// operands of these C++ types; empty for an algorithm without cores.
   std::string core(const std::string &element, const std::string &elementOfB,
                    bool rowsOfB) const;
   /// The statement that computes the product, as sums of that C++ type, such as
@@ -85,10 +89,9 @@ struct TileConfig {
   std::string product(const std::string &sum, const std::string &element,
                       const std::string &elementOfB, bool constantB,
                       const std::string &first, const std::string &last) const;
-  /// With wgmma: the definition of multiplyGroup, the instruction that
-  /// multiplies 64 rows of A, of `element`, with all rows of B; with widensB,
-  /// 64 rows of B with all rows of A.
-  std::string groupInstruction(mlir::Type element) const;
+  /// The device code of the algorithm, to be put behind prelude/Tile.cuh, for
+  /// an A of `element`.
+  std::string deviceCode(mlir::Type element) const;
 };
 
 /// How the rows of an operand are brought into tiles: as evenly spaced runs of

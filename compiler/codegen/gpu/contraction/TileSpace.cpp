@@ -68,28 +68,22 @@ std::vector<double> getFeatures(const TileConfig &tile,
     size = std::max<int64_t>(size, 1);
     return double(llvm::alignTo(size, of)) / double(size);
   };
-  return {log2Of(double(problem.m)),
-          log2Of(double(problem.n)),
-          log2Of(double(problem.k)),
-          log2Of(double(tile.m)),
-          log2Of(double(tile.n)),
-          padding(problem.m, tile.m),
-          padding(problem.n, tile.n),
-          double(tile.slices),
-          double(tile.stages),
-          log2Of(double(tile.splits)),
-          double(tile.threads()) / 128,
-          double(tile.sharedBytes(elementBytes(problem))) / (64 << 10),
-          log2Of(blocks / target.multiprocessors),
-          tile.isWgmma() ? 1.0 : 0.0,
-          tile.isPacked ? 1.0 : 0.0,
-          tile.isStream() ? 1.0 : 0.0};
-}
-
-std::string printed(DictionaryAttr config) {
-  std::string text;
-  llvm::raw_string_ostream(text) << config;
-  return text;
+  std::vector<double> features = {
+      log2Of(double(problem.m)),
+      log2Of(double(problem.n)),
+      log2Of(double(problem.k)),
+      log2Of(double(tile.m)),
+      log2Of(double(tile.n)),
+      padding(problem.m, tile.m),
+      padding(problem.n, tile.n),
+      double(tile.slices),
+      double(tile.stages),
+      log2Of(double(tile.splits)),
+      double(tile.threads()) / 128,
+      double(tile.sharedBytes(elementBytes(problem))) / (64 << 10),
+      log2Of(blocks / target.multiprocessors)};
+  llvm::append_range(features, tile.algorithmFeatures());
+  return features;
 }
 
 /// The schedules of listTiles, and of `loops`.
@@ -98,17 +92,19 @@ std::vector<Schedule> describeTiles(const TileProblem &problem,
                                     MLIRContext *context) {
   std::vector<Schedule> schedules;
   for (const TileConfig &tile : listTiles(problem, target))
-    schedules.push_back({printed(toConfig(tile, context)), tile.description(),
-                         getFeatures(tile, problem, target)});
+    schedules.push_back(
+        {mlir::ait::printScheduleConfig(toConfig(tile, context)),
+         tile.description(), getFeatures(tile, problem, target)});
   if (!loops || schedules.empty())
     return schedules;
   // No tile at all: the features of the problem, and zeros.
   std::vector<double> features(schedules.front().features.size());
   std::copy_n(schedules.front().features.begin(), 3, features.begin());
   Builder builder(context);
-  schedules.push_back({printed(builder.getDictionaryAttr(builder.getNamedAttr(
-                           "algorithm", builder.getStringAttr(kLoops)))),
-                       kLoops, std::move(features)});
+  schedules.push_back(
+      {mlir::ait::printScheduleConfig(builder.getDictionaryAttr(
+           builder.getNamedAttr("algorithm", builder.getStringAttr(kLoops)))),
+       kLoops, std::move(features)});
   return schedules;
 }
 
@@ -142,10 +138,10 @@ absl::StatusOr<TileConfig> readTileConfig(DictionaryAttr config,
         number("splits", 1) != tile.splits)
       continue;
     const int64_t stages = number("stages", tile.stages);
-    if (tile.isStream() && stages != tile.stages)
+    if (tile.hasFixedStages() && stages != tile.stages)
       continue;
     tile.stages = stages;
-    if (tile.isStream() || isLegal(tile, problem, target))
+    if (tile.hasFixedStages() || isLegal(tile, problem, target))
       return tile;
     return absl::InvalidArgumentError(
         llvm::formatv("ait.config asks for {0} stages; a block has 2 at least, "
@@ -154,7 +150,8 @@ absl::StatusOr<TileConfig> readTileConfig(DictionaryAttr config,
             .str());
   }
   return absl::InvalidArgumentError(
-      "no tile of this kernel is as its ait.config says: " + printed(config));
+      "no tile of this kernel is as its ait.config says: " +
+      mlir::ait::printScheduleConfig(config));
 }
 
 std::vector<TileConfig> listTiles(const TileProblem &problem,
@@ -165,7 +162,7 @@ std::vector<TileConfig> listTiles(const TileProblem &problem,
     for (int64_t stages : kStages) {
       TileConfig tile = tiles[i];
       tile.stages = stages;
-      if (!tile.isStream() && isLegal(tile, problem, target))
+      if (!tile.hasFixedStages() && isLegal(tile, problem, target))
         addIfNew(tiles, tile);
     }
   return tiles;

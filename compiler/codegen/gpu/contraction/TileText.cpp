@@ -1,6 +1,8 @@
-// What a tile is called: by people, and by the kernels that compute it.
+// What a tile is called: by people, and by the kernels that compute it, with
+// the device code that these need.
 #include "compiler/codegen/gpu/contraction/TileConfig.h"
 #include "compiler/codegen/gpu/contraction/WarpgroupInstruction.h"
+#include "compiler/codegen/gpu/text/KernelText.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -66,6 +68,8 @@ std::string TileConfig::product(const std::string &sum,
 std::string TileConfig::core(const std::string &element,
                              const std::string &elementOfB,
                              bool rowsOfB) const {
+  if (isStream())
+    return "";
   if (isSimt())
     return llvm::formatv("SimtCore<{0}, {1}>", m, n);
   if (widensB && isWgmma())
@@ -80,9 +84,26 @@ std::string TileConfig::core(const std::string &element,
                        n, warpM, warpN, slices, rowsOfB ? "true" : "false");
 }
 
-std::string TileConfig::groupInstruction(Type element) const {
-  return WarpgroupInstruction{element, widensB ? m : n, widensB}.define(
-      "multiplyGroup");
+std::string TileConfig::deviceCode(Type element) const {
+  std::string text;
+  auto add = [&](StringRef part) {
+    text += part;
+    text += "\n";
+  };
+  if (isWgmma()) {
+    // Multiplies 64 rows of A with all rows of B; with widensB, 64 rows of B
+    // with all rows of A.
+    add(WarpgroupInstruction{element, widensB ? m : n, widensB}.define(
+        "multiplyGroup"));
+    add(preludeText("Wgmma"));
+  }
+  if (widensB)
+    add(preludeText("Codes"));
+  else if (isStream())
+    add(preludeText("Stream"));
+  if (widensB && isWgmma())
+    add(preludeText("CodeGroups"));
+  return text;
 }
 
 } // namespace aitune

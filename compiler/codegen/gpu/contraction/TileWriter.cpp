@@ -172,13 +172,11 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
   const int64_t depth = 128 / cudaBytes(kernel.element),
                 threads = config.threads();
 
-  if (!config.isStream())
-    printer.line("using Core = " +
-                 config.core(kernel.element.isUnsignedInteger(8)
-                                 ? "unsigned char"
-                                 : element,
-                             elementOfB, kernel.rowsOfB) +
-                 ";");
+  if (const std::string core = config.core(
+          kernel.element.isUnsignedInteger(8) ? "unsigned char" : element,
+          elementOfB, kernel.rowsOfB);
+      !core.empty())
+    printer.line("using Core = " + core + ";");
   printer.line("extern __shared__ __align__(1024) unsigned char shared[];");
   printer.line("launchNext(nextWaits);");
   printer.line(
@@ -276,16 +274,8 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
            ? std::string(preludeText("Gather")) + "\n"
            : "") +
       (kernel.isOfVolumes ? std::string(preludeText("Volumes")) + "\n" : "") +
-      (config.isWgmma() ? config.groupInstruction(kernel.element) + "\n" +
-                              preludeText("Wgmma") + "\n"
-                        : "") +
-      (config.widensB      ? std::string(preludeText("Codes")) + "\n"
-       : config.isStream() ? std::string(preludeText("Stream")) + "\n"
-                           : "") +
-      (config.widensB && config.isWgmma()
-           ? std::string(preludeText("CodeGroups")) + "\n"
-           : "") +
-      "// " + name.str() + ": " + candidate.description + "\n";
+      config.deviceCode(kernel.element) + "// " + name.str() + ": " +
+      candidate.description + "\n";
   const int64_t resident = config.residentBlocks();
   std::string head = kernelHead(name, threads, parameters, symbols,
                                 resident > 1 ? resident : 0);

@@ -20,12 +20,11 @@
 #include "compiler/candidates/LibraryCalls.h"
 #include "compiler/measure/KernelJudge.h"
 #include "compiler/measure/Measure.h"
-#include "compiler/pipelines/Pipelines.h"
+#include "compiler/pipelines/DeviceFacts.h"
 #include "compiler/plan/KernelImplementation.h"
 #include "compiler/schedule/OtherAlgorithms.h"
 #include "compiler/schedule/Schedule.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Pass/PassManager.h"
 #include "runtime/executable/executable.h"
 #include "runtime/executable/fallback_region.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -182,9 +181,8 @@ public:
   /// The value of the plan's field `device`.
   virtual std::string device() const = 0;
 
-  /// Adds the passes of phase 1 (Pipelines.h) with this device's options.
-  virtual void addTransformPasses(mlir::OpPassManager &passManager,
-                                  TransformOptions options) const = 0;
+  /// What the passes of phase 1 (Pipelines.h) ask of the device.
+  virtual DeviceFacts facts() const = 0;
 
   /// Finds the device. To be called once, before any of the functions below. An
   /// error says why there is no such device or why it cannot be used.

@@ -117,11 +117,7 @@ public:
       : options(options), coldCache(exceedsCaches(constantBytes)) {}
 
   std::string device() const override { return ""; }
-  void addTransformPasses(OpPassManager &passManager,
-                          TransformOptions options) const override {
-    options.onCuda = false;
-    buildTransformPipeline(passManager, options);
-  }
+  DeviceFacts facts() const override { return DeviceFacts::ofCpu(); }
 
   absl::Status open() override {
     AITUNE_ASSIGN_OR_RETURN(cpu, findTarget(options.target));

@@ -40,11 +40,7 @@ public:
                     options.emulateEagerCasts) {}
 
   std::string device() const override { return "cuda"; }
-  void addTransformPasses(OpPassManager &passManager,
-                          TransformOptions options) const override {
-    options.onCuda = true;
-    buildTransformPipeline(passManager, options);
-  }
+  DeviceFacts facts() const override { return DeviceFacts::ofGpu(); }
 
   absl::Status open() override;
   absl::Status usable() const override { return gpu->Synchronize(); }

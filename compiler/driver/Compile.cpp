@@ -151,10 +151,8 @@ absl::StatusOr<CompileResult> Compilation::run() {
       return chose;
     return std::move(result);
   }
-  if (absl::Status status =
-          schedules.compareModel(kernels, *target, constants.all(), chosen);
-      !status.ok())
-    return status;
+  AITUNE_RETURN_IF_ERROR(
+      schedules.compareModel(kernels, *target, constants.all(), chosen));
   AITUNE_RETURN_IF_ERROR(buildModel());
   if (!options.audit.inputs.empty())
     AITUNE_RETURN_IF_ERROR(repairModel());
@@ -198,12 +196,13 @@ absl::Status Compilation::transform() {
   absl::Status status =
       runPasses("transforms", [&](OpPassManager &passManager) {
         TransformOptions transforms;
+        transforms.device = target->facts();
         transforms.uncheckedIndices = options.uncheckedIndices;
         transforms.constants = [this](int64_t constant) {
           return rangeOf(constants.all(), constant);
         };
         transforms.pool = constants.pool();
-        target->addTransformPasses(passManager, std::move(transforms));
+        buildTransformPipeline(passManager, transforms);
       });
   constants.takeNew();
   return status;

@@ -15,13 +15,6 @@
 using namespace mlir;
 
 namespace aitune {
-namespace {
-// Groups that keep most of a large GPU busy, which has 132 multiprocessors.
-constexpr int64_t kEnoughGroups = 128;
-// The greatest depth of the kernels for attention of a GPU
-// (codegen/gpu/contraction).
-constexpr int64_t kMostDepth = 256;
-} // namespace
 
 void registerCompilerDialects(DialectRegistry &registry) {
   registry.insert<ait::AitDialect, affine::AffineDialect, arith::ArithDialect,
@@ -34,6 +27,7 @@ void buildTransformPipeline(OpPassManager &passManager,
                             const TransformOptions &options) {
   addRegisteredPasses(PassPoint::AfterImport, passManager);
   OpPassManager &functions = passManager.nest<func::FuncOp>();
+  const DeviceFacts &device = options.device;
   // The import is verbose on purpose: what folds away here need not be matched
   // by any later pattern.
   functions.addPass(createCanonicalizerPass());
@@ -41,58 +35,51 @@ void buildTransformPipeline(OpPassManager &passManager,
   // No device has code for transposed convolutions. Before filters are folded:
   // it moves some.
   functions.addPass(createTransposedConvolutions());
-  // On a CPU alone, whose kernels are for images. Before filters are folded: it
-  // moves some.
-  if (!options.onCuda)
+  // Before filters are folded: it moves some.
+  if (!device.hasVolumeKernels)
     functions.addPass(createVolumesToPlanes());
-  // Before the layout pass: filters of one dimension, and on a CPU of three,
-  // are moved constants still, that nothing else had its hands on.
+  // Before the layout pass: filters of one dimension, and of volumes that
+  // became planes, are moved constants still, that nothing else had its hands
+  // on.
   functions.addPass(createFoldFilters(options.pool));
-  // Eager on a GPU divides integers by 0 without an error.
-  functions.addPass(createRelaxChecks(
-      {options.uncheckedIndices, options.uncheckedIndices || options.onCuda},
-      options.constants));
+  functions.addPass(
+      createRelaxChecks({options.uncheckedIndices,
+                         options.uncheckedIndices || device.dividesByZero},
+                        options.constants));
   // Before attention is looked for: its scale and mask stand at the scores
   // then, not behind reshapes and broadcasts.
   functions.addPass(createSimplify());
   // Before softmax is taken apart: attention is recognised by it.
   functions.addPass(createFormAttention());
-  // On a GPU alone: a CPU's kernels have any depth. Before the softmax that it
-  // makes is taken apart.
-  if (options.onCuda)
-    functions.addPass(createAttentionToMatmuls({kMostDepth}));
+  // Before the softmax that it makes is taken apart.
+  if (device.mostKeptElements)
+    functions.addPass(createAttentionToMatmuls({*device.mostKeptElements}));
   // Fusion then sees only pointwise operations, reductions and data movement
-  // beside the contractions. A GPU takes few large groups apart; a core of a
-  // CPU normalises a group by itself.
-  functions.addPass(createDecompose({options.onCuda ? kEnoughGroups : 0}));
-  // On a GPU alone: oneDNN has kernels for few channels.
-  if (options.onCuda)
+  // beside the contractions. Where threads share reductions, few large groups
+  // are taken apart.
+  functions.addPass(
+      createDecompose({device.sharesReductions ? device.busyResults : 0}));
+  if (!device.hasFewChannelKernels)
     functions.addPass(createPatchesToMatmul());
-  // On a GPU alone: a core of a CPU reduces a row by itself.
-  if (options.onCuda)
+  if (device.sharesReductions) {
     functions.addPass(createArgExtremaToReductions());
-  // On a GPU alone: a core of a CPU pools a window by itself.
-  if (options.onCuda)
     functions.addPass(createPoolsToReductions());
-  // On a CPU alone: a GPU's libraries read planes as they are. Before layouts
-  // are chosen.
-  if (!options.onCuda)
+  }
+  // Before layouts are chosen.
+  if (!device.readsPlanes)
     functions.addPass(createPlanesToMatmul());
   // After decomposition, so that permutes sink through what normalisations are
-  // made of. The CPU has a kernel for planes of depthwise convolutions.
-  functions.addPass(createLayout({/*depthwisePlanes=*/!options.onCuda}));
-  // On a GPU alone: one such matmul leaves most of a GPU idle. On a CPU it
-  // keeps all cores busy, and the joined weights could not be packed at load,
-  // since the CPU's kernels pack constants of the pool alone.
-  if (options.onCuda)
+  // made of.
+  functions.addPass(createLayout({device.hasDepthwisePlaneKernels}));
+  if (device.idlesInMatmuls)
     functions.addPass(createMergeMatmuls());
   // Reshapes and broadcasts that would part a contraction from its epilogue
   // move below it.
   functions.addPass(createSimplify());
-  // On a GPU alone. After permutes and reshapes sank below reductions: their
-  // axes are then in the order of memory, and as few as can be.
-  if (options.onCuda)
-    functions.addPass(createSplitReductions({kEnoughGroups}));
+  // After permutes and reshapes sank below reductions: their axes are then in
+  // the order of memory, and as few as can be.
+  if (device.sharesReductions)
+    functions.addPass(createSplitReductions({device.busyResults}));
   // After reshapes sank as far as they go: what stays of them parts kernels.
   functions.addPass(createWidenAtReaders());
   // Permutes that met cancel, and those that moved only axes of size 1 become

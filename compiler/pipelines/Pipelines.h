@@ -5,6 +5,7 @@
 #include <string>
 
 #include "compiler/fusion/FormKernels.h"
+#include "compiler/pipelines/DeviceFacts.h"
 #include "compiler/transforms/Passes.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Pass/PassManager.h"
@@ -15,7 +16,7 @@ namespace aitune {
 void registerCompilerDialects(mlir::DialectRegistry &registry);
 
 struct TransformOptions {
-  bool onCuda = false;           ///< whether the model will run on a GPU
+  DeviceFacts device = DeviceFacts::ofCpu(); ///< where the model will run
   bool uncheckedIndices = false; ///< CompileOptions::uncheckedIndices
   /// Returns the range of a constant of the pool, for checks of indices; may be
   /// null.

@@ -39,7 +39,8 @@ void registerPipelines() {
       "ait-transforms", "an imported module, simplified (phase 1)",
       [](OpPassManager &passManager, const TransformArguments &arguments) {
         TransformOptions options;
-        options.onCuda = arguments.onCuda;
+        if (arguments.onCuda)
+          options.device = DeviceFacts::ofGpu();
         options.uncheckedIndices = arguments.uncheckedIndices;
         buildTransformPipeline(passManager, options);
       });

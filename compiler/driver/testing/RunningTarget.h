@@ -14,8 +14,7 @@ namespace aitune {
 class RunningTarget : public CompilationTarget {
 public:
   std::string device() const override { return ""; }
-  void addTransformPasses(mlir::OpPassManager &,
-                          TransformOptions) const override {}
+  DeviceFacts facts() const override { return DeviceFacts::ofCpu(); }
   absl::Status open() override { return absl::OkStatus(); }
   TuningMachine tuningMachine() const override { return {}; }
   std::vector<const LibraryRules *>

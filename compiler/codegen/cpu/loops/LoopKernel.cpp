@@ -6,6 +6,7 @@
 #include "compiler/codegen/cpu/loops/LoopSpace.h"
 #include "compiler/codegen/cpu/loops/PointEmitter.h"
 #include "compiler/codegen/cpu/loops/RowBuffers.h"
+#include "compiler/codegen/cpu/loops/StreamedStores.h"
 #include "compiler/dialect/Ait.h"
 #include "compiler/dialect/KernelAttributes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -22,11 +23,6 @@ namespace {
 
 /// Simple operations that are worth waking a thread for.
 constexpr double kThreadWork = 32768;
-
-/// Results that a loop writes past the caches at once: a core is sure to
-/// collect four lines on their way (Intel 64 and IA-32 Architectures
-/// Optimization Reference Manual, on write combining).
-constexpr size_t kMostStreams = 4;
 
 /// Whether there is never an element to compute.
 bool isEmpty(const KernelOutput &output) {
@@ -203,7 +199,11 @@ private:
       begin = arith::MaxSIOp::create(builder, location, begin, first);
       end = arith::MinSIOp::create(builder, location, end, last);
     }
-    chooseStreamed(nest);
+    SmallVector<Value> streamed;
+    for (unsigned number :
+         findStreamedOutputs(nest, loops, schedule.streamedBytes))
+      streamed.push_back(outputPointers[number]);
+    emitter.streamed.insert(streamed.begin(), streamed.end());
     emitter.loop(
         begin, end, 1, {}, [&](Value unit, ValueRange) -> SmallVector<Value> {
           if (first)
@@ -212,73 +212,11 @@ private:
           emitRow(nest);
           return {};
         });
-    if (!emitter.streamed.empty())
-      guardStreamed(cast<scf::ForOp>(*std::prev(builder.getInsertionPoint())));
+    if (!streamed.empty())
+      guardStreamedStores(
+          builder, cast<scf::ForOp>(*std::prev(builder.getInsertionPoint())),
+          streamed);
     emitter.streamed.clear();
-  }
-
-  /// Finds the large results whose lines are written whole, one after the
-  /// other.
-  void chooseStreamed(const LoopNest &nest) {
-    auto isMultiple = [&](int64_t value) { return value % loops.lanes == 0; };
-    if (!loops.laneDim || loops.isColumn || loops.tileDim ||
-        loops.unitInner.empty() || nest.outputs.size() > kMostStreams ||
-        loops.unitInner.back().dims.back() != *loops.laneDim ||
-        !isMultiple(loops.unitInner.back().block.value_or(0)) ||
-        !llvm::all_of(loops.splits, isMultiple))
-      return;
-    for (const KernelOutput &output : nest.outputs) {
-      auto type = cast<RankedTensorType>(output.value.getType());
-      if (nest.isFull(output) && type.hasStaticShape() &&
-          type.getNumElements() *
-                  llvm::divideCeil(type.getElementTypeBitWidth(), 8) >=
-              schedule.streamedBytes)
-        emitter.streamed.insert(outputPointers[output.number]);
-    }
-  }
-
-  /// Lets `loop`, which may write past the caches, run where the memory is
-  /// aligned for that, and a copy that writes as usual elsewhere: a caller's
-  /// memory need not be aligned.
-  void guardStreamed(scf::ForOp loop) {
-    auto streams = [](LLVM::StoreOp store) { return store.getNontemporal(); };
-    const bool any = loop.walk([&](LLVM::StoreOp store) {
-                           return streams(store) ? WalkResult::interrupt()
-                                                 : WalkResult::advance();
-                         })
-                         .wasInterrupted();
-    if (!any)
-      return;
-    Location location = function.getLoc();
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPoint(loop);
-    Value bits = emitter.i64(0);
-    for (Value pointer : outputPointers)
-      if (emitter.streamed.contains(pointer))
-        bits = arith::OrIOp::create(
-            builder, location, bits,
-            LLVM::PtrToIntOp::create(builder, location, builder.getI64Type(),
-                                     pointer));
-    bits = arith::AndIOp::create(builder, location, bits,
-                                 emitter.i64(kStreamedAlignment - 1));
-    Value isAligned = arith::CmpIOp::create(
-        builder, location, arith::CmpIPredicate::eq, bits, emitter.i64(0));
-    auto branch =
-        scf::IfOp::create(builder, location, isAligned, /*withElse=*/true);
-    builder.setInsertionPointToStart(branch.elseBlock());
-    builder.clone(*loop)->walk([&](LLVM::StoreOp store) {
-      if (!streams(store))
-        return;
-      store.setNontemporal(false);
-      store.setAlignment(
-          getElementTypeOrSelf(store.getValue()).getIntOrFloatBitWidth() / 8);
-    });
-    loop->moveBefore(branch.thenBlock(), branch.thenBlock()->begin());
-    // Such writes are seen by other threads after a fence alone.
-    builder.setInsertionPointAfter(loop);
-    LLVM::CallIntrinsicOp::create(builder, location,
-                                  builder.getStringAttr("llvm.x86.sse.sfence"),
-                                  ValueRange{});
   }
 
   void bindUnit(Value unit) {

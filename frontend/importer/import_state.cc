@@ -6,6 +6,7 @@
 #include "compiler/dialect/ElementTypes.h"
 #include "compiler/dialect/SizeExpressions.h"
 #include "llvm/ADT/APFloat.h"
+#include "llvm/ADT/APInt.h"
 
 namespace aitune::frontend {
 namespace {
@@ -19,46 +20,17 @@ std::vector<std::pair<int64_t, int64_t>> Ranges(const Trace& trace) {
   return ranges;
 }
 
-template <typename T>
-T Read(const void* data) {
-  T value;
-  std::memcpy(&value, data, sizeof(T));
-  return value;
-}
-
-template <typename Bits>
-double ReadSmallFloat(const void* data, const llvm::fltSemantics& semantics) {
-  return llvm::APFloat(semantics,
-                       llvm::APInt(8 * sizeof(Bits), Read<Bits>(data)))
-      .convertToDouble();
-}
-
-Scalar ReadNumber(const TensorView& view) {
-  switch (view.dtype) {
-    case DataType::kFloat32:
-      return static_cast<double>(Read<float>(view.data));
-    case DataType::kFloat64:
-      return Read<double>(view.data);
-    case DataType::kFloat16:
-      return ReadSmallFloat<uint16_t>(view.data, llvm::APFloat::IEEEhalf());
-    case DataType::kBFloat16:
-      return ReadSmallFloat<uint16_t>(view.data, llvm::APFloat::BFloat());
-    case DataType::kInt64:
-      return Read<int64_t>(view.data);
-    case DataType::kInt32:
-      return static_cast<int64_t>(Read<int32_t>(view.data));
-    case DataType::kInt16:
-      return static_cast<int64_t>(Read<int16_t>(view.data));
-    case DataType::kInt8:
-      return static_cast<int64_t>(Read<int8_t>(view.data));
-    case DataType::kUInt8:
-      return static_cast<int64_t>(Read<uint8_t>(view.data));
-    case DataType::kBool:
-      return Read<uint8_t>(view.data) != 0;
-    case DataType::kFloat8E4M3Fn:
-      return ReadSmallFloat<uint8_t>(view.data, llvm::APFloat::Float8E4M3FN());
-  }
-  return 0;
+Scalar ReadNumber(const TensorView& view, mlir::MLIRContext* context) {
+  const auto bytes = static_cast<size_t>(SizeInBytes(view.dtype));
+  uint64_t bits = 0;
+  std::memcpy(&bits, view.data, bytes);
+  if (view.dtype == DataType::kBool) return bits != 0;
+  const llvm::APInt number(static_cast<unsigned>(8 * bytes), bits);
+  const mlir::Type type = ait::toElementType(view.dtype, context);
+  if (const auto real = mlir::dyn_cast<mlir::FloatType>(type))
+    return llvm::APFloat(real.getFloatSemantics(), number).convertToDouble();
+  return type.isUnsignedInteger() ? static_cast<int64_t>(number.getZExtValue())
+                                  : number.getSExtValue();
 }
 
 }  // namespace
@@ -118,7 +90,7 @@ std::optional<Scalar> ImportState::ConstantNumber(ValueId id) const {
   for (const SizeExpression& size : value.type.sizes) {
     if (size.constant() != 1) return std::nullopt;
   }
-  return ReadNumber(view);
+  return ReadNumber(view, builder_.getContext());
 }
 
 mlir::Type ImportState::Type(ValueId id) {

@@ -2,6 +2,11 @@
 // form, and traces that contradict themselves.
 #include "frontend/importer/importer.h"
 
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
 #include "compiler/dialect/Ait.h"
 #include "frontend/importer/trace_maker.h"
 #include "gmock/gmock.h"
@@ -74,6 +79,33 @@ TEST(ImportTrace, OneConstantForManyUsesAndNumbersInline) {
             "%3 = ait.full 2.500000e+00 : f32 : tensor<4xf32>\n"
             "%4 = ait.mul %2, %3 : tensor<4xf32>\n"
             "func.return %4 : tensor<4xf32>\n");
+}
+
+TEST(ImportTrace, NumbersOfEachDtypeAreRead) {
+  const std::vector<std::tuple<DataType, std::string, std::string>> cases = {
+      {DataType::kFloat64, std::string("\0\0\0\0\0\0\xf8\xbf", 8),
+       "-1.500000e+00 : f64"},
+      {DataType::kFloat32, std::string("\0\0\xc0\xbf", 4),
+       "-1.500000e+00 : f32"},
+      {DataType::kFloat16, std::string("\0\xbe", 2), "-1.500000e+00 : f16"},
+      {DataType::kBFloat16, "\xc0\xbf", "-1.500000e+00 : bf16"},
+      {DataType::kFloat8E4M3Fn, "\xbc", "-1.500000e+00 : f8E4M3FN"},
+      {DataType::kInt64, "\xfe\xff\xff\xff\xff\xff\xff\xff", "-2 : i64"},
+      {DataType::kInt32, "\xfe\xff\xff\xff", "-2 : i32"},
+      {DataType::kInt16, "\xfe\xff", "-2 : i16"},
+      {DataType::kInt8, "\xfe", "-2 : i8"},
+      {DataType::kUInt8, "\xfe", "254 : ui8"},
+      {DataType::kBool, "\1", "true"},
+  };
+  for (const auto& [dtype, bytes, text] : cases) {
+    TraceMaker maker;
+    const ValueId number = maker.Weight(dtype, {});
+    auto data = std::make_shared<std::string>(bytes);
+    maker.trace().constants[0].view.data = data->data();
+    maker.trace().constants[0].owner = data;
+    maker.Output(number);
+    EXPECT_THAT(maker.Import(), HasSubstr("ait.full " + text)) << Name(dtype);
+  }
 }
 
 TEST(ImportTrace, LocationsNameScopeLineAndPosition) {

@@ -13,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "runtime/status/status_macros.h"
+#include "runtime/tensor/data_type_facts.h"
 
 namespace aitune::frontend {
 namespace {
@@ -27,8 +28,7 @@ class Parser {
   explicit Parser(std::string_view text) : text_(text) {}
 
   absl::StatusOr<InputSpec> Parse() {
-    absl::StatusOr<InputSpec> spec = ParseSpec(/*depth=*/0);
-    if (!spec.ok()) return spec;
+    AITUNE_ASSIGN_OR_RETURN(InputSpec spec, ParseSpec(/*depth=*/0));
     SkipSpace();
     if (position_ != text_.size())
       return Error("unexpected text after the specification");
@@ -109,13 +109,11 @@ class Parser {
         return axis;
       }
     }
-    absl::StatusOr<int64_t> min = ParseSize();
-    if (!min.ok()) return min.status();
-    axis.min = axis.max = *min;
+    AITUNE_ASSIGN_OR_RETURN(int64_t min, ParseSize());
+    axis.min = axis.max = min;
     if (Consume("..")) {
-      absl::StatusOr<int64_t> max = ParseSize();
-      if (!max.ok()) return max.status();
-      axis.max = *max;
+      AITUNE_ASSIGN_OR_RETURN(int64_t max, ParseSize());
+      axis.max = max;
       if (axis.max < axis.min) return Error("the range of an axis is empty");
     } else if (named) {
       return Error("a named axis needs a range, such as batch=1..8");
@@ -263,9 +261,8 @@ class Parser {
       spec.kind = tuple ? InputSpec::Kind::kTuple : InputSpec::Kind::kList;
       if (Consume(close)) return spec;
       do {
-        absl::StatusOr<InputSpec> child = ParseSpec(depth + 1);
-        if (!child.ok()) return child;
-        spec.children.push_back(*std::move(child));
+        AITUNE_ASSIGN_OR_RETURN(InputSpec child, ParseSpec(depth + 1));
+        spec.children.push_back(std::move(child));
       } while (Consume(","));
       if (!Consume(close)) return Error("expected ',' or a closing bracket");
       return spec;
@@ -278,7 +275,9 @@ class Parser {
     }
     const std::optional<DataType> dtype = ParseDataType(word);
     // Codes of quantised tensors are no model's inputs.
-    if ((!dtype && word != "str") || dtype == DataType::kFloat8E4M3Fn) {
+    const bool is_code =
+        dtype && FindFacts(*dtype)->kind == DataTypeFacts::Kind::kFloatCode;
+    if ((!dtype && word != "str") || is_code) {
       position_ = start;
       return Error("unknown element type");
     }

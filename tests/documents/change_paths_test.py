@@ -23,7 +23,7 @@ SECTIONS = [
     ("A contraction-like operation", r"(?i)attention", r"(?i)attention",
      ["compiler", "frontend/importer", "frontend/compiled_model"], 17, 10),
     ("An 8-bit operand format", r"(?i)float8|e4m3|isFloatCode", r"(?i)float8|e4m3",
-     ["compiler", "runtime", "frontend/importer", "frontend/torchscript", "frontend/values"], 0, 25),
+     ["compiler", "runtime", "frontend/importer", "frontend/torchscript", "frontend/values"], 0, 23),
 ]
 
 

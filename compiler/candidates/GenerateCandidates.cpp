@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/candidates/SpoilForTesting.h"
 #include "compiler/dialect/KernelAttributes.h"
 #include "compiler/fusion/KernelFunction.h"
 #include "compiler/fusion/KernelGraph.h"

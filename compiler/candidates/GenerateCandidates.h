@@ -4,8 +4,6 @@
 #ifndef AITUNE_COMPILER_CANDIDATES_GENERATECANDIDATES_H
 #define AITUNE_COMPILER_CANDIDATES_GENERATECANDIDATES_H
 
-#include <functional>
-
 #include "compiler/Compiler.h"
 #include "compiler/candidates/CompilationTarget.h"
 #include "compiler/candidates/Kernel.h"
@@ -23,14 +21,6 @@ namespace aitune {
 size_t generateCandidates(llvm::MutableArrayRef<Kernel> kernels,
                           mlir::ModuleOp module, CompilationTarget &target,
                           CompileResult &result);
-
-/// For tests that wrong kernels are found: may change the text (moduleText)
-/// that the code of a whole kernel is generated from, and, at the end of
-/// generateCandidates, the candidates of its kernels. Null unless a test sets
-/// them. Not thread-safe.
-extern std::function<void(std::string &)> spoilTextForTesting;
-extern std::function<void(llvm::MutableArrayRef<Kernel>, mlir::ModuleOp)>
-    spoilCandidatesForTesting;
 
 } // namespace aitune
 

@@ -56,9 +56,9 @@ absl::Status checkTimeable(const ExecutablePlan &plan) {
 
 /// Models of the same inputs, on the stream that LibTorch uses unless it is
 /// told otherwise.
-class Bench {
+class CudaModelTimer {
 public:
-  explicit Bench(const cuda::Device &device) : device(device) {}
+  explicit CudaModelTimer(const cuda::Device &device) : device(device) {}
 
   absl::Status prepare(const ExecutablePlan &plan);
   absl::Status run(const cuda::CudaExecutable &model);
@@ -80,8 +80,8 @@ private:
 };
 
 absl::StatusOr<TensorView>
-Bench::allocate(const TensorTypeProto &type,
-                const std::vector<int64_t> &symbols) {
+CudaModelTimer::allocate(const TensorTypeProto &type,
+                         const std::vector<int64_t> &symbols) {
   AITUNE_ASSIGN_OR_RETURN(TensorView view, ViewOf(type, symbols));
   AITUNE_ASSIGN_OR_RETURN(cuda::DeviceBuffer buffer,
                           cuda::DeviceBuffer::Allocate(
@@ -91,7 +91,7 @@ Bench::allocate(const TensorTypeProto &type,
   return view;
 }
 
-absl::Status Bench::fill(const TensorView &view) {
+absl::Status CudaModelTimer::fill(const TensorView &view) {
   std::string &data = random[view.dtype];
   const int64_t width = SizeInBytes(view.dtype);
   if (data.empty()) {
@@ -109,7 +109,7 @@ absl::Status Bench::fill(const TensorView &view) {
   return absl::OkStatus();
 }
 
-absl::Status Bench::prepare(const ExecutablePlan &plan) {
+absl::Status CudaModelTimer::prepare(const ExecutablePlan &plan) {
   const std::vector<int64_t> symbols = symbolsOf(plan, JudgedInputs::Normal);
   if (!hasSizes(plan, symbols))
     return absl::OutOfRangeError("no sizes are known to measure at");
@@ -131,13 +131,13 @@ absl::Status Bench::prepare(const ExecutablePlan &plan) {
                                "copying test data");
 }
 
-absl::Status Bench::run(const cuda::CudaExecutable &model) {
+absl::Status CudaModelTimer::run(const cuda::CudaExecutable &model) {
   std::vector<RegionValue> results = outputs;
   return model.Run(inputs, absl::MakeSpan(results), stream);
 }
 
-absl::StatusOr<double> Bench::time(const cuda::CudaExecutable &model,
-                                   int calls) {
+absl::StatusOr<double> CudaModelTimer::time(const cuda::CudaExecutable &model,
+                                            int calls) {
   AITUNE_RETURN_IF_ERROR(start.Record(stream));
   for (int call = 0; call < calls; ++call)
     AITUNE_RETURN_IF_ERROR(run(model));
@@ -225,7 +225,7 @@ timeModelsOnCuda(const cuda::Device &device, std::vector<ModelToTime> models,
     AITUNE_ASSIGN_OR_RETURN(executables.emplace_back(),
                             load(device, std::move(model), recorder));
   }
-  Bench bench(device);
+  CudaModelTimer bench(device);
   AITUNE_RETURN_IF_ERROR(bench.prepare(executables.front()->plan()));
   std::vector<double> once;
   for (const auto &executable : executables) {

@@ -124,9 +124,10 @@ Measurement summarize(std::vector<double> times) {
 }
 
 /// Candidates of one kernel and what is found of them.
-class Bench {
+class CandidateBench {
 public:
-  Bench(absl::Span<const CpuExecutable *const> candidates, KernelJudge *judge)
+  CandidateBench(absl::Span<const CpuExecutable *const> candidates,
+                 KernelJudge *judge)
       : candidates(candidates), judge(judge), plan(candidates.front()->plan()),
         results(candidates.size()), outputs(candidates.size()) {}
 
@@ -161,7 +162,7 @@ private:
 
 /// The time of one run in microseconds; an error becomes the note. Where it is
 /// timed, `into` is not written by what gives its results itself, as in calls.
-double Bench::run(size_t i, Tensors &into, bool isTimed) {
+double CandidateBench::run(size_t i, Tensors &into, bool isTimed) {
   std::vector<RegionValue> values = into.values();
   for (size_t output = 0; isTimed && output < values.size(); ++output)
     if (candidates[i]->GivesOutput(static_cast<int>(output)))
@@ -184,7 +185,7 @@ double Bench::run(size_t i, Tensors &into, bool isTimed) {
 
 /// Runs until a run is not much faster than the one before, or they took
 /// `seconds`. The microseconds of the last run.
-double Bench::warmUp(size_t i, double seconds) {
+double CandidateBench::warmUp(size_t i, double seconds) {
   double last = run(i, outputs[i], /*isTimed=*/true), all = last;
   for (int runs = 1; runs < kMostWarmUps && !isOut(i); ++runs) {
     const bool isNew = !hasRun && runs < kFirstWarmUps && all < kLongRun;
@@ -199,7 +200,7 @@ double Bench::warmUp(size_t i, double seconds) {
   return last;
 }
 
-absl::Status Bench::makeInputs(JudgedInputs set) {
+absl::Status CandidateBench::makeInputs(JudgedInputs set) {
   inputs = Tensors();
   std::mt19937 generator(1);
   const std::vector<int64_t> symbols = symbolsOf(plan, set);
@@ -218,7 +219,7 @@ absl::Status Bench::makeInputs(JudgedInputs set) {
 
 /// Twice: what is right the first time may be wrong with what that left. But
 /// where a run is long, only on the last set.
-void Bench::judgeOne(size_t i, JudgedInputs set, Tensors &found) {
+void CandidateBench::judgeOne(size_t i, JudgedInputs set, Tensors &found) {
   for (int call = 0; call < 2 && !isOut(i); ++call) {
     candidates[i]->PoisonMemory();
     found.poison();
@@ -236,7 +237,7 @@ void Bench::judgeOne(size_t i, JudgedInputs set, Tensors &found) {
   }
 }
 
-absl::Status Bench::judgeOn(JudgedInputs set) {
+absl::Status CandidateBench::judgeOn(JudgedInputs set) {
   AITUNE_RETURN_IF_ERROR(makeInputs(set));
   const std::vector<int64_t> symbols = symbolsOf(plan, set);
   const bool isKnown = judge &&
@@ -253,7 +254,7 @@ absl::Status Bench::judgeOn(JudgedInputs set) {
   return absl::OkStatus();
 }
 
-absl::Status Bench::judgeAll() {
+absl::Status CandidateBench::judgeAll() {
   hasRun = true;
   if (!judge)
     return judgeOn(JudgedInputs::Normal);
@@ -262,7 +263,7 @@ absl::Status Bench::judgeAll() {
   return absl::OkStatus();
 }
 
-absl::Status Bench::prepareUnjudged() {
+absl::Status CandidateBench::prepareUnjudged() {
   AITUNE_RETURN_IF_ERROR(makeInputs(JudgedInputs::Normal));
   const std::vector<int64_t> symbols = symbolsOf(plan, JudgedInputs::Normal);
   for (Tensors &found : outputs)
@@ -271,7 +272,7 @@ absl::Status Bench::prepareUnjudged() {
 }
 
 /// All elements, where the reference has some.
-void Bench::compareWithFirst() {
+void CandidateBench::compareWithFirst() {
   const Tensors *first = nullptr;
   for (size_t i = 0; i < candidates.size(); ++i) {
     if (isOut(i))
@@ -286,7 +287,7 @@ void Bench::compareWithFirst() {
   }
 }
 
-void Bench::time(const MeasureOptions &options) {
+void CandidateBench::time(const MeasureOptions &options) {
   // The runtime keeps the memory of its results; LibTorch's must be kept, too.
   KeepFreedMemory();
   const CacheEviction *eviction = nullptr;
@@ -347,7 +348,7 @@ measureCandidates(absl::Span<const CpuExecutable *const> candidates,
                   const MeasureOptions &options, KernelJudge *judge) {
   if (candidates.empty())
     return {};
-  Bench bench(candidates, judge);
+  CandidateBench bench(candidates, judge);
   if (!hasSizes(bench.plan, symbolsOf(bench.plan, JudgedInputs::Normal))) {
     for (Measurement &result : bench.results)
       result.note = "no sizes are known to measure at";

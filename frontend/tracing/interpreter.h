@@ -32,6 +32,7 @@
 #include "frontend/trace/size_fit.h"
 #include "frontend/trace/size_region.h"
 #include "frontend/tracing/build_trace.h"
+#include "frontend/tracing/fallback_reasons.h"
 #include "frontend/tracing/functionalizer.h"
 #include "frontend/tracing/invocation.h"
 #include "frontend/tracing/known_shapes.h"
@@ -42,24 +43,6 @@
 #include "frontend/tracing/trace_findings.h"
 
 namespace aitune::frontend {
-
-// The reason why a result is opaque if its operator reads an opaque value.
-inline constexpr char kUnknownResult[] =
-    "it depends on a value that only LibTorch knows";
-
-// The reason why an operator falls back that reads a tensor without a type.
-inline constexpr char kUntypedArgument[] =
-    "it reads a dtype or layout that compiled code has not";
-
-// The reason why LibTorch runs a loop whole whose length is known.
-inline constexpr char kLongLoop[] = "a loop is too long to unroll";
-
-// The reason why LibTorch runs a loop whole that could be unrolled.
-inline constexpr char kLibTorchsLoop[] =
-    "most operators of its iterations would be LibTorch's";
-
-// The reason why LibTorch runs a loop whole with TraceOptions::rolled_loops.
-inline constexpr char kRolledLoop[] = "its length depends on sizes";
 
 struct OperatorCall;  // operator_call.h
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "compiler/candidates/GenerateCandidates.h"
 #include "compiler/candidates/Kernel.h"
+#include "compiler/candidates/SpoilForTesting.h"
 #include "compiler/plan/PlanBuilder.h"
 #include "frontend/compiled_model/compiled_model.h"
 #include "frontend/torchscript/model.h"

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::quant {
 namespace {
@@ -163,12 +164,9 @@ absl::StatusOr<QuantizationOptions> ParseQuantizationOptions(
       return absl::InvalidArgumentError(
           absl::StrCat("the quantisation option ", option.first,
                        " is given twice: give it once"));
-    const absl::Status status =
-        ReadOption(option.first, option.second, &options);
-    if (!status.ok()) return status;
+    AITUNE_RETURN_IF_ERROR(ReadOption(option.first, option.second, &options));
   }
-  const absl::Status status = Validate(options);
-  if (!status.ok()) return status;
+  AITUNE_RETURN_IF_ERROR(Validate(options));
   return options;
 }
 

@@ -13,6 +13,7 @@
 #include "frontend/check/tf32_operands.h"
 #include "frontend/tracing/build_trace.h"
 #include "frontend/values/pytree.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
@@ -118,10 +119,9 @@ absl::StatusOr<c10::IValue> Judge::RunReference(const Subject& subject,
                                                 DataType dtype) {
   if (!options_.reference)
     return absl::UnavailableError("no reference model was given");
-  absl::StatusOr<const Model*> model = options_.reference(dtype);
-  if (!model.ok()) return model.status();
-  std::unique_ptr<EagerRuns>& runs = references_[*model];
-  if (runs == nullptr) runs = std::make_unique<EagerRuns>(**model, draws_);
+  AITUNE_ASSIGN_OR_RETURN(const Model* model, options_.reference(dtype));
+  std::unique_ptr<EagerRuns>& runs = references_[model];
+  if (runs == nullptr) runs = std::make_unique<EagerRuns>(*model, draws_);
   return runs->Run(Converted(subject.arguments, dtype), subject.call);
 }
 

@@ -9,6 +9,7 @@
 
 #include "frontend/check/dense_numbers.h"
 #include "frontend/values/pytree.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
@@ -39,10 +40,9 @@ absl::StatusOr<WithoutOwnNans> ReplaceIndependentNans(
     const c10::IValue& eager, const c10::IValue& ours) {
   std::vector<std::vector<at::Tensor>> runs;
   for (const double number : kNumbers) {
-    const absl::StatusOr<c10::IValue> run =
-        RunWith(run_eager, arguments, number);
-    if (!run.ok()) return run.status();
-    runs.push_back(TensorLeaves(*run));
+    AITUNE_ASSIGN_OR_RETURN(const c10::IValue run,
+                            RunWith(run_eager, arguments, number));
+    runs.push_back(TensorLeaves(run));
   }
   const std::vector<at::Tensor> mine = TensorLeaves(ours);
   WithoutOwnNans without;

@@ -6,6 +6,7 @@
 #include "frontend/cli/commands.h"
 #include "frontend/cli/output_files.h"
 #include "runtime/backend/registry.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::cli {
 namespace {
@@ -66,9 +67,7 @@ absl::StatusOr<int> ShowBackends(const Options& options) {
                                  {"default", ToJson(option.default_value)},
                                  {"help", option.help}});
   }
-  if (absl::Status status = PublishText(options, text, object.dump(1));
-      !status.ok())
-    return status;
+  AITUNE_RETURN_IF_ERROR(PublishText(options, text, object.dump(1)));
   return kSuccess;
 }
 

@@ -182,25 +182,20 @@ absl::StatusOr<int> RunPaced(const Options& options, const Subject& subject,
 }  // namespace
 
 absl::StatusOr<int> Bench(const Options& options, Progress& progress) {
-  absl::StatusOr<Subject> subject = LoadSubject(options, progress);
-  if (!subject.ok()) return subject.status();
-  auto compiled = BuildSubject(options, *subject, progress);
-  if (!compiled.ok()) return compiled.status();
-  Report report = StartReport(options, *subject, **compiled);
+  AITUNE_ASSIGN_OR_RETURN(Subject subject, LoadSubject(options, progress));
+  AITUNE_ASSIGN_OR_RETURN(auto compiled,
+                          BuildSubject(options, subject, progress));
+  Report report = StartReport(options, subject, *compiled);
   if (options.paced) {
     progress.Finish();
-    return RunPaced(options, *subject, **compiled, report);
+    return RunPaced(options, subject, *compiled, report);
   }
-  if (absl::Status loaded = LoadPeer(options, *subject); !loaded.ok())
-    return loaded;
+  AITUNE_RETURN_IF_ERROR(LoadPeer(options, subject));
   progress.Update("time", 0, 0);
-  absl::StatusOr<std::vector<TimingRow>> rows =
-      TimeSubject(options, *subject, **compiled, options.against);
-  if (!rows.ok()) return rows.status();
-  report.timing = *std::move(rows);
+  AITUNE_ASSIGN_OR_RETURN(
+      report.timing, TimeSubject(options, subject, *compiled, options.against));
   progress.Finish();
-  absl::Status published = Publish(options, report, "");
-  if (!published.ok()) return published;
+  AITUNE_RETURN_IF_ERROR(Publish(options, report, ""));
   return kSuccess;
 }
 

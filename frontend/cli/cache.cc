@@ -11,6 +11,7 @@
 #include "frontend/cli/commands.h"
 #include "frontend/cli/output_files.h"
 #include "frontend/cli/table.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::cli {
 namespace {
@@ -83,17 +84,16 @@ Outcome Verify(Cache& cache, bool remove) {
 }
 
 absl::StatusOr<Outcome> Prune(Cache& cache, int64_t max_bytes) {
-  absl::StatusOr<CachePruning> pruned = cache.Prune(max_bytes);
-  if (!pruned.ok()) return pruned.status();
+  AITUNE_ASSIGN_OR_RETURN(CachePruning pruned, cache.Prune(max_bytes));
   Outcome outcome;
-  outcome.text = absl::StrCat("removed ", pruned->removed_entries, " entries, ",
-                              Megabytes(pruned->removed_bytes), "; kept ",
-                              pruned->kept_entries, ", ",
-                              Megabytes(pruned->kept_bytes), "\n");
-  outcome.object = {{"removed_entries", pruned->removed_entries},
-                    {"removed_bytes", pruned->removed_bytes},
-                    {"kept_entries", pruned->kept_entries},
-                    {"kept_bytes", pruned->kept_bytes}};
+  outcome.text = absl::StrCat("removed ", pruned.removed_entries, " entries, ",
+                              Megabytes(pruned.removed_bytes), "; kept ",
+                              pruned.kept_entries, ", ",
+                              Megabytes(pruned.kept_bytes), "\n");
+  outcome.object = {{"removed_entries", pruned.removed_entries},
+                    {"removed_bytes", pruned.removed_bytes},
+                    {"kept_entries", pruned.kept_entries},
+                    {"kept_bytes", pruned.kept_bytes}};
   return outcome;
 }
 
@@ -156,16 +156,12 @@ absl::StatusOr<int> ManageCache(const Options& options) {
       !std::filesystem::exists(options.cache_folder, error))
     return absl::NotFoundError(
         absl::StrCat("--cache ", options.cache_folder, ": there is none"));
-  absl::StatusOr<std::unique_ptr<Cache>> cache = OpenCache(options);
-  if (!cache.ok()) return cache.status();
-  absl::StatusOr<Outcome> outcome = Act(options, **cache);
-  if (!outcome.ok()) return outcome.status();
-  const std::string json = outcome->object.dump(
+  AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<Cache> cache, OpenCache(options));
+  AITUNE_ASSIGN_OR_RETURN(Outcome outcome, Act(options, *cache));
+  const std::string json = outcome.object.dump(
       1, ' ', false, nlohmann::json::error_handler_t::replace);
-  if (absl::Status status = PublishText(options, outcome->text, json);
-      !status.ok())
-    return status;
-  return outcome->code;
+  AITUNE_RETURN_IF_ERROR(PublishText(options, outcome.text, json));
+  return outcome.code;
 }
 
 }  // namespace aitune::cli

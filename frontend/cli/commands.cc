@@ -26,6 +26,7 @@
 #include "runtime/bundle/bundle.h"
 #include "runtime/cache/default_folder.h"
 #include "runtime/cpu/cpu_quota.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::cli {
 namespace {
@@ -81,20 +82,16 @@ absl::StatusOr<std::string> ReadSource(const std::string& path) {
 // Loads the model, and disables and substitutes submodules as the options say.
 absl::StatusOr<frontend::Model> LoadChanged(const Options& options,
                                             const frontend::LoadOptions& load) {
-  absl::StatusOr<frontend::Model> model =
-      frontend::Model::Load(options.model, load);
-  if (!model.ok()) return model;
+  AITUNE_ASSIGN_OR_RETURN(frontend::Model model,
+                          frontend::Model::Load(options.model, load));
   for (const std::string& submodule : options.disabled) {
-    if (absl::Status status = model->Disable(submodule); !status.ok())
-      return status;
+    AITUNE_RETURN_IF_ERROR(model.Disable(submodule));
   }
   for (const std::string& text : options.substitutes) {
     const auto [name, path] = SplitSubstitute(text);
     if (IsOperator(name)) continue;
-    absl::StatusOr<std::string> source = ReadSource(path);
-    if (!source.ok()) return source.status();
-    if (absl::Status status = model->Substitute(name, *source); !status.ok())
-      return status;
+    AITUNE_ASSIGN_OR_RETURN(std::string source, ReadSource(path));
+    AITUNE_RETURN_IF_ERROR(model.Substitute(name, source));
   }
   return model;
 }
@@ -106,10 +103,8 @@ absl::Status CheckSubstituted(const Options& options,
   if (options.substitutes.size() != 1) return absl::OkStatus();
   const std::string name = SplitSubstitute(options.substitutes[0]).first;
   if (!IsOperator(name)) return absl::OkStatus();
-  absl::StatusOr<std::map<std::string, std::string>> called =
-      frontend::SubstitutionsOf(model);
-  if (!called.ok()) return called.status();
-  if (called->count(name) > 0) return absl::OkStatus();
+  AITUNE_ASSIGN_OR_RETURN(const auto called, frontend::SubstitutionsOf(model));
+  if (called.count(name) > 0) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "--substitute ", name,
       " has no effect: the model does not call the operator; leave it out"));
@@ -121,33 +116,25 @@ absl::Status SubstituteOperators(const Options& options) {
   for (const std::string& text : options.substitutes) {
     const auto [name, path] = SplitSubstitute(text);
     if (!IsOperator(name)) continue;
-    absl::StatusOr<std::string> source = ReadSource(path);
-    if (!source.ok()) return source.status();
-    if (absl::Status status = frontend::SubstituteInGraph(name, *source);
-        !status.ok())
-      return status;
+    AITUNE_ASSIGN_OR_RETURN(std::string source, ReadSource(path));
+    AITUNE_RETURN_IF_ERROR(frontend::SubstituteInGraph(name, source));
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<Subject> LoadSubject(const Options& options,
                                     Progress& progress) {
-  if (absl::Status status = CheckOutputFiles(options); !status.ok()) {
-    return status;
-  }
+  AITUNE_RETURN_IF_ERROR(CheckOutputFiles(options));
   if (IsBundle(options.model))
     return absl::InvalidArgumentError(absl::StrCat(
         options.model,
         " was compiled before (aitune deploy --save): `aitune run` runs it; "
         "give the model that it was made of"));
-  if (absl::Status status = frontend::CheckCompileOptions(options.compile);
-      !status.ok())
-    return status;
-  absl::StatusOr<Device> device = Device::ParseCpuOrGpu(options.compile.device);
-  if (!device.ok()) return device.status();
-  if (device->is_gpu()) {
-    absl::Status started = frontend::StartLibTorchCuda(*device);
-    if (!started.ok()) return started;
+  AITUNE_RETURN_IF_ERROR(frontend::CheckCompileOptions(options.compile));
+  AITUNE_ASSIGN_OR_RETURN(Device device,
+                          Device::ParseCpuOrGpu(options.compile.device));
+  if (device.is_gpu()) {
+    AITUNE_RETURN_IF_ERROR(frontend::StartLibTorchCuda(device));
     at::globalContext().setAllowTF32CuBLAS(options.compile.tf32Matmul);
     at::globalContext().setAllowTF32CuDNN(options.compile.tf32Convolution);
   }
@@ -156,26 +143,22 @@ absl::StatusOr<Subject> LoadSubject(const Options& options,
   memory.before_model = ResidentBytes();
   progress.Update("load", 0, 0);
   frontend::LoadOptions load;
-  absl::StatusOr<std::optional<DataType>> dtype = ChosenDataType(options.dtype);
-  if (!dtype.ok()) return dtype.status();
-  load.dtype = *dtype;
-  if (absl::Status status = SubstituteOperators(options); !status.ok())
-    return status;
-  absl::StatusOr<frontend::Model> model = LoadChanged(options, load);
-  if (!model.ok()) return model.status();
-  if (absl::Status status = CheckSubstituted(options, *model); !status.ok())
-    return status;
+  AITUNE_ASSIGN_OR_RETURN(std::optional<DataType> dtype,
+                          ChosenDataType(options.dtype));
+  load.dtype = dtype;
+  AITUNE_RETURN_IF_ERROR(SubstituteOperators(options));
+  AITUNE_ASSIGN_OR_RETURN(frontend::Model model, LoadChanged(options, load));
+  AITUNE_RETURN_IF_ERROR(CheckSubstituted(options, model));
   frontend::InputChoice choice;
   choice.specs = options.inputs;
   choice.samples_file = options.inputs_file;
   choice.model_file = options.model;
-  choice.dtype = *dtype;
-  absl::StatusOr<frontend::ModelInputs> inputs =
-      frontend::ChooseInputs(*model, choice);
-  if (!inputs.ok()) return inputs.status();
+  choice.dtype = dtype;
+  AITUNE_ASSIGN_OR_RETURN(frontend::ModelInputs inputs,
+                          frontend::ChooseInputs(model, choice));
   memory.with_model = ResidentBytes();
-  Subject subject{*std::move(model), *std::move(inputs), *dtype,  memory,
-                  *device,           std::nullopt,       nullptr, "--no-cache"};
+  Subject subject{std::move(model), std::move(inputs), dtype,   memory,
+                  device,           std::nullopt,      nullptr, "--no-cache"};
   if (!options.use_cache) return subject;
   // A cache that can't be opened is no reason not to work.
   absl::StatusOr<std::unique_ptr<Cache>> cache = OpenCache(options);
@@ -192,9 +175,7 @@ absl::Status LoadPeer(const Options& options, Subject& subject) {
   frontend::LoadOptions load;
   load.dtype = subject.dtype;
   load.device = subject.device;
-  absl::StatusOr<frontend::Model> on_gpu = LoadChanged(options, load);
-  if (!on_gpu.ok()) return on_gpu.status();
-  subject.on_gpu = *std::move(on_gpu);
+  AITUNE_ASSIGN_OR_RETURN(subject.on_gpu, LoadChanged(options, load));
   return absl::OkStatus();
 }
 
@@ -208,9 +189,8 @@ absl::StatusOr<frontend::ValueList> TypicalCall(const Options& options,
 
 absl::StatusOr<std::unique_ptr<Cache>> OpenCache(const Options& options) {
   if (!options.cache_folder.empty()) return Cache::Open(options.cache_folder);
-  absl::StatusOr<std::filesystem::path> folder = DefaultCacheFolder();
-  if (!folder.ok()) return folder.status();
-  return Cache::Open(*folder);
+  AITUNE_ASSIGN_OR_RETURN(std::filesystem::path folder, DefaultCacheFolder());
+  return Cache::Open(folder);
 }
 
 // The database that a build reads and a search adds to; empty: none. The

@@ -4,6 +4,7 @@
 #include "frontend/cli/time_subject.h"
 #include "frontend/compiled_model/time_steps.h"
 #include "runtime/backend/step_time.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::cli {
 namespace {
@@ -21,27 +22,24 @@ std::string OperatorsText(const frontend::CompiledModel& compiled) {
 }  // namespace
 
 absl::StatusOr<int> Inspect(const Options& options, Progress& progress) {
-  absl::StatusOr<Subject> subject = LoadSubject(options, progress);
-  if (!subject.ok()) return subject.status();
-  auto compiled = BuildSubject(options, *subject, progress);
-  if (!compiled.ok()) return compiled.status();
-  absl::StatusOr<frontend::ValueList> arguments =
-      TypicalCall(options, *subject);
-  if (!arguments.ok()) return arguments.status();
-  absl::StatusOr<std::function<absl::Status()>> put_back = SaveState(*subject);
-  if (!put_back.ok()) return put_back.status();
+  AITUNE_ASSIGN_OR_RETURN(Subject subject, LoadSubject(options, progress));
+  AITUNE_ASSIGN_OR_RETURN(auto compiled,
+                          BuildSubject(options, subject, progress));
+  AITUNE_ASSIGN_OR_RETURN(frontend::ValueList arguments,
+                          TypicalCall(options, subject));
+  AITUNE_ASSIGN_OR_RETURN(std::function<absl::Status()> put_back,
+                          SaveState(subject));
   progress.Update("profile", 0, 0);
-  absl::StatusOr<std::vector<StepTime>> steps =
-      frontend::TimeSteps(**compiled, *arguments, options.repeats, *put_back);
-  if (!steps.ok()) return steps.status();
+  AITUNE_ASSIGN_OR_RETURN(
+      std::vector<StepTime> steps,
+      frontend::TimeSteps(*compiled, arguments, options.repeats, put_back));
 
-  Report report = StartReport(options, *subject, **compiled);
-  report.steps = *std::move(steps);
+  Report report = StartReport(options, subject, *compiled);
+  report.steps = std::move(steps);
   progress.Finish();
-  absl::Status published =
+  AITUNE_RETURN_IF_ERROR(
       Publish(options, report,
-              OperatorsText(**compiled) + StepsText(report, options.top));
-  if (!published.ok()) return published;
+              OperatorsText(*compiled) + StepsText(report, options.top)));
   return kSuccess;
 }
 

@@ -16,6 +16,7 @@
 #include "frontend/cli/plugins.h"
 #include "frontend/cli/progress.h"
 #include "runtime/logging/logging.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::cli {
 namespace {
@@ -36,7 +37,7 @@ void EnterUsersDirectory() {
 }
 
 absl::StatusOr<int> Dispatch(const Options& options, Progress& progress) {
-  if (absl::Status status = LoadPlugins(options); !status.ok()) return status;
+  AITUNE_RETURN_IF_ERROR(LoadPlugins(options));
   switch (options.command) {
     case Command::kTune:
       return Tune(options, progress);

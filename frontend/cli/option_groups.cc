@@ -9,6 +9,7 @@
 #include "quant/options.h"
 #include "runtime/cpu/cpu_quota.h"
 #include "runtime/device/device.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::cli {
 namespace {
@@ -277,17 +278,15 @@ void AddQuantization(CLI::App& app, Options& options) {
 }
 
 absl::Status SetQuantization(Options& options) {
-  absl::StatusOr<quant::QuantizationOptions> asked =
-      quant::ParseQuantizationOptions(*options.quantize);
-  if (!asked.ok()) return asked.status();
-  asked->skip_modules.insert(asked->skip_modules.end(),
-                             options.skip_modules.begin(),
-                             options.skip_modules.end());
-  if (options.min_cosine) asked->bound.min_cosine = *options.min_cosine;
-  if (absl::Status status = quant::Validate(*asked); !status.ok())
-    return status;
-  options.accuracy_bound = asked->bound;
-  options.compile.quantization = quant::ToString(*asked);
+  AITUNE_ASSIGN_OR_RETURN(quant::QuantizationOptions asked,
+                          quant::ParseQuantizationOptions(*options.quantize));
+  asked.skip_modules.insert(asked.skip_modules.end(),
+                            options.skip_modules.begin(),
+                            options.skip_modules.end());
+  if (options.min_cosine) asked.bound.min_cosine = *options.min_cosine;
+  AITUNE_RETURN_IF_ERROR(quant::Validate(asked));
+  options.accuracy_bound = asked.bound;
+  options.compile.quantization = quant::ToString(asked);
   return absl::OkStatus();
 }
 

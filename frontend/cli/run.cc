@@ -228,27 +228,26 @@ absl::StatusOr<int> Run(const Options& options, Progress& progress) {
     return absl::InvalidArgumentError(absl::StrCat(
         options.model,
         " is not what deploy saved, and is not signed; leave --verify out"));
-  absl::StatusOr<Subject> subject = LoadSubject(options, progress);
-  if (!subject.ok()) return subject.status();
-  if (const absl::Status seen = CheckSamples(*subject); !seen.ok()) {
+  AITUNE_ASSIGN_OR_RETURN(Subject subject, LoadSubject(options, progress));
+  if (const absl::Status seen = CheckSamples(subject); !seen.ok()) {
     Log(LogChannel::kWarning,
         absl::StrCat(options.model, ": LibTorch runs this call: ",
                      std::string(seen.message())));
     AITUNE_ASSIGN_OR_RETURN(const c10::IValue result,
-                            RunByLibTorch(options, *subject, progress));
+                            RunByLibTorch(options, subject, progress));
     AITUNE_RETURN_IF_ERROR(GiveOut(options, result, [&] {
-      Report report = StartReport(options, *subject);
+      Report report = StartReport(options, subject);
       report.memory.reset();  // nothing was compiled
       return report;
     }));
     return kSuccess;
   }
-  auto compiled = BuildSubject(options, *subject, progress);
-  if (!compiled.ok()) return compiled.status();
+  AITUNE_ASSIGN_OR_RETURN(auto compiled,
+                          BuildSubject(options, subject, progress));
   AITUNE_ASSIGN_OR_RETURN(const c10::IValue result,
-                          RunOnce(options, *subject, **compiled, progress));
+                          RunOnce(options, subject, *compiled, progress));
   AITUNE_RETURN_IF_ERROR(GiveOut(options, result, [&] {
-    return StartReport(options, *subject, **compiled);
+    return StartReport(options, subject, *compiled);
   }));
   return kSuccess;
 }

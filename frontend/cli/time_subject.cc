@@ -68,11 +68,11 @@ absl::StatusOr<std::vector<TimingRow>> TimeSubject(
     const Options& options, const Subject& subject,
     const frontend::CompiledModel& compiled,
     const std::vector<std::string>& peers) {
-  absl::StatusOr<frontend::ValueList> typical = TypicalCall(options, subject);
-  if (!typical.ok()) return typical.status();
-  RepeatedArguments arguments(*typical);
-  absl::StatusOr<std::function<absl::Status()>> put_back = SaveState(subject);
-  if (!put_back.ok()) return put_back.status();
+  AITUNE_ASSIGN_OR_RETURN(frontend::ValueList typical,
+                          TypicalCall(options, subject));
+  RepeatedArguments arguments(typical);
+  AITUNE_ASSIGN_OR_RETURN(const std::function<absl::Status()> put_back,
+                          SaveState(subject));
   const frontend::Model& model = subject.peer();
   std::vector<TimingRow> failed;
   std::vector<std::string> names = {"ours"};
@@ -84,12 +84,12 @@ absl::StatusOr<std::vector<TimingRow>> TimeSubject(
     if (peer == "eager") {
       runs.push_back([&] { return RunOnce(model.RunEager(arguments.next())); });
     } else if (peer == "torchscript") {
-      auto owned = std::make_shared<RepeatedArguments>(*typical);
+      auto owned = std::make_shared<RepeatedArguments>(typical);
       auto run = OptimizedRun(model, owned);
       absl::Status ready = run.status();
       if (run.ok()) {
         ready = WarmUpPeer(
-            [run = *run, owned, put_back = *put_back]() -> absl::Status {
+            [run = *run, owned, put_back]() -> absl::Status {
               if (put_back) AITUNE_RETURN_IF_ERROR(put_back());
               owned->Renew();
               return run();
@@ -111,16 +111,13 @@ absl::StatusOr<std::vector<TimingRow>> TimeSubject(
   timing.before_call = [&]() -> absl::Status {
     arguments.Renew();
     for (const auto& owned : own) owned->Renew();
-    return *put_back ? (*put_back)() : absl::OkStatus();
+    return put_back ? put_back() : absl::OkStatus();
   };
   timing.milliseconds = options.seconds * 1e3;
   timing.max_rounds = 100000;
   std::unique_ptr<frontend::GpuClock> clock;
   if (subject.device.is_gpu()) {
-    absl::StatusOr<std::unique_ptr<frontend::GpuClock>> made =
-        frontend::GpuClock::Create(subject.device);
-    if (!made.ok()) return made.status();
-    clock = *std::move(made);
+    AITUNE_ASSIGN_OR_RETURN(clock, frontend::GpuClock::Create(subject.device));
     timing.warmup_rounds = 10;
     timing.clock = [&](const std::function<absl::Status()>& call) {
       return clock->Time(call);

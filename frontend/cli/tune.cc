@@ -15,6 +15,7 @@
 #include "frontend/compiled_model/time_steps.h"
 #include "frontend/values/gpu.h"
 #include "runtime/backend/step_time.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::cli {
 namespace {
@@ -26,8 +27,7 @@ absl::StatusOr<c10::IValue> RunToTheEnd(const frontend::CompiledModel& compiled,
   absl::StatusOr<c10::IValue> result = compiled.Run(arguments);
   if (!result.ok() || !compiled.device().is_gpu()) return result;
   c10::IValue on_cpu = frontend::ToCpu(*result);
-  if (absl::Status failed = compiled.TakeFailedCheck(); !failed.ok())
-    return failed;
+  AITUNE_RETURN_IF_ERROR(compiled.TakeFailedCheck());
   return on_cpu;
 }
 
@@ -61,33 +61,31 @@ std::optional<double> MeasureCompiledShare(
 }  // namespace
 
 absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
-  absl::StatusOr<Subject> subject = LoadSubject(options, progress);
-  if (!subject.ok()) return subject.status();
+  AITUNE_ASSIGN_OR_RETURN(Subject subject, LoadSubject(options, progress));
   if (options.compile.compileTo != CompilePhase::Executable) {
     absl::StatusOr<std::string> ir = frontend::CompileToIr(
-        subject->model, subject->inputs, MakeBuildOptions(options, progress));
+        subject.model, subject.inputs, MakeBuildOptions(options, progress));
     progress.Finish();
     if (!ir.ok()) return ir.status();
     std::cout << *ir << std::flush;
     return kSuccess;
   }
-  if (absl::Status loaded = LoadPeer(options, *subject); !loaded.ok())
-    return loaded;
-  auto compiled = BuildSubject(options, *subject, progress);
-  if (!compiled.ok()) return compiled.status();
-  Report report = StartReport(options, *subject);
+  AITUNE_RETURN_IF_ERROR(LoadPeer(options, subject));
+  AITUNE_ASSIGN_OR_RETURN(auto compiled,
+                          BuildSubject(options, subject, progress));
+  Report report = StartReport(options, subject);
 
-  absl::StatusOr<std::vector<std::vector<int64_t>>> sizes =
-      frontend::BoundarySizes(**compiled, subject->inputs, options.seed);
-  if (!sizes.ok()) return sizes.status();
-  absl::StatusOr<std::vector<frontend::InputCase>> cases =
-      frontend::CheckCases(subject->inputs, options.seed, *sizes);
-  if (!cases.ok()) return cases.status();
+  AITUNE_ASSIGN_OR_RETURN(
+      std::vector<std::vector<int64_t>> sizes,
+      frontend::BoundarySizes(*compiled, subject.inputs, options.seed));
+  AITUNE_ASSIGN_OR_RETURN(
+      std::vector<frontend::InputCase> cases,
+      frontend::CheckCases(subject.inputs, options.seed, sizes));
   frontend::ReferenceModels references(
       [&](const frontend::LoadOptions& load) {
         return frontend::Model::Load(options.model, load);
       },
-      subject->device);
+      subject.device);
   frontend::CheckOptions check;
   check.tolerance = options.tolerance;
   check.bound = options.accuracy_bound;
@@ -95,16 +93,16 @@ absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
   check.progress = [&](int done, int total) {
     progress.Update("check against eager", done, total);
   };
-  check.device = subject->device;
-  check.source = &subject->model;
+  check.device = subject.device;
+  check.source = &subject.model;
   absl::Status cannot_quantize;
   report.check = frontend::CheckAndRepair(
       [&](const frontend::ValueList& arguments) {
-        return RunToTheEnd(**compiled, arguments);
+        return RunToTheEnd(*compiled, arguments);
       },
-      subject->peer(), *cases, check,
+      subject.peer(), cases, check,
       [&](const frontend::ValueList& failed) {
-        absl::StatusOr<bool> repaired = (*compiled)->Repair(
+        absl::StatusOr<bool> repaired = compiled->Repair(
             failed, [&](const std::string& phase, int done, int total) {
               progress.Update(phase, done, total);
             });
@@ -114,33 +112,30 @@ absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
         return repaired;
       });
   std::vector<frontend::BuiltVersion> versions;
-  for (const frontend::CompiledModel* version : (*compiled)->versions())
+  for (const frontend::CompiledModel* version : compiled->versions())
     versions.push_back(version->Describe());
-  AddBuild(versions, subject->cache == nullptr ? subject->no_cache : "",
-           report);
+  AddBuild(versions, subject.cache == nullptr ? subject.no_cache : "", report);
   const bool agrees = report.check->agrees();
   if (agrees && options.seconds > 0) {
     progress.Update("time", 0, 0);
-    absl::StatusOr<std::vector<TimingRow>> rows =
-        TimeSubject(options, *subject, **compiled, {"eager", "torchscript"});
-    if (!rows.ok()) return rows.status();
-    report.timing = *std::move(rows);
+    AITUNE_ASSIGN_OR_RETURN(
+        report.timing,
+        TimeSubject(options, subject, *compiled, {"eager", "torchscript"}));
     // Which part of such a step's time is compiled is not known.
     if (std::none_of(report.outlined.begin(), report.outlined.end(),
                      [](const auto& part) { return part.versions > 0; }))
       report.compiled_time_share =
-          MeasureCompiledShare(options, *subject, **compiled);
+          MeasureCompiledShare(options, subject, *compiled);
   }
   // Again: its arenas and graphs are made by its first calls.
-  report.memory->executable = (*compiled)->MemoryInBytes();
+  report.memory->executable = compiled->MemoryInBytes();
   if (report.gpu) {
-    report.gpu->memory = (*compiled)->MemoryInBytes();
-    report.gpu->graph_reason = (*compiled)->GraphReason();
+    report.gpu->memory = compiled->MemoryInBytes();
+    report.gpu->graph_reason = compiled->GraphReason();
   }
   progress.Finish();
-  absl::Status published =
-      Publish(options, report, options.explain ? ExplainText(report) : "");
-  if (!published.ok()) return published;
+  AITUNE_RETURN_IF_ERROR(
+      Publish(options, report, options.explain ? ExplainText(report) : ""));
   if (!agrees && !cannot_quantize.ok())
     return absl::Status(
         cannot_quantize.code(),

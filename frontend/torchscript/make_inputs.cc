@@ -185,9 +185,8 @@ absl::StatusOr<InputSpec> SpecOf(const c10::IValue& value) {
             ? c10::ArrayRef<c10::IValue>(value.toTupleRef().elements())
             : value.toListRef();
     for (const c10::IValue& element : elements) {
-      absl::StatusOr<InputSpec> child = SpecOf(element);
-      if (!child.ok()) return child;
-      spec.children.push_back(*std::move(child));
+      AITUNE_ASSIGN_OR_RETURN(InputSpec child, SpecOf(element));
+      spec.children.push_back(std::move(child));
     }
   } else if (value.isGenericDict()) {
     spec.kind = InputSpec::Kind::kDict;

@@ -165,8 +165,7 @@ absl::Status Model::Substitute(const std::string& submodule,
   AITUNE_RETURN_IF_ERROR(CheckSubmodule(submodule));
   SubmoduleChanges alone;
   alone.substitutes[submodule] = source;
-  const auto changed = ChangeSubmodules(impl_->bare_module, alone);
-  if (!changed.ok()) return changed.status();
+  AITUNE_RETURN_IF_ERROR(ChangeSubmodules(impl_->bare_module, alone).status());
   impl_->changes.substitutes[submodule] = source;
   return absl::OkStatus();
 }

@@ -24,6 +24,7 @@
 #include "frontend/values/host_arguments.h"
 #include "frontend/values/pytree.h"
 #include "frontend/values/torch_util.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
@@ -428,9 +429,8 @@ class LibTorchRegion : public FallbackRegion {
       const c10::IValue& computed = call.frame.slots[static_cast<size_t>(slot)];
       RegionValue& output = call.outputs[i];
       if (auto* view = std::get_if<TensorView>(&output)) {
-        const absl::Status status =
-            CheckTensor(computed, view->dtype, view->sizes, device_);
-        if (!status.ok()) return status;
+        AITUNE_RETURN_IF_ERROR(
+            CheckTensor(computed, view->dtype, view->sizes, device_));
         if (view->data == nullptr && LendsOutput(static_cast<int>(i)))
           view->data = computed.toTensor().data_ptr();
         else
@@ -444,9 +444,8 @@ class LibTorchRegion : public FallbackRegion {
         std::vector<int64_t> sizes;
         for (const SizeExpression& size : traced.type.sizes)
           sizes.push_back(size.Evaluate(call.symbols));
-        const absl::Status status =
-            CheckTensor(value, traced.type.dtype, sizes, device_);
-        if (!status.ok()) return status;
+        AITUNE_RETURN_IF_ERROR(
+            CheckTensor(value, traced.type.dtype, sizes, device_));
         value = value.toTensor().contiguous();
         borrowed.push_back(value.toTensor());
       }

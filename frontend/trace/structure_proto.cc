@@ -280,9 +280,8 @@ absl::StatusOr<Structure> Read(const StructureProto& proto, int depth) {
       break;
   }
   ContainerInfo info;
-  absl::StatusOr<c10::TypePtr> type = ReadType(proto, kind);
-  if (!type.ok()) return type.status();
-  info.type = *std::move(type);
+  AITUNE_ASSIGN_OR_RETURN(c10::TypePtr type, ReadType(proto, kind));
+  info.type = std::move(type);
   for (const ScalarProto& key : proto.keys()) {
     AITUNE_ASSIGN_OR_RETURN(c10::IValue read, FromScalar(key));
     info.keys.push_back(std::move(read));
@@ -291,9 +290,8 @@ absl::StatusOr<Structure> Read(const StructureProto& proto, int depth) {
     return Damaged("a dict with other keys than values");
   std::vector<Structure> children;
   for (const StructureProto& child : proto.children()) {
-    absl::StatusOr<Structure> read = Read(child, depth + 1);
-    if (!read.ok()) return read;
-    children.push_back(*std::move(read));
+    AITUNE_ASSIGN_OR_RETURN(Structure read, Read(child, depth + 1));
+    children.push_back(std::move(read));
   }
   return ContainerStructure(kind, std::move(children), std::move(info));
 }

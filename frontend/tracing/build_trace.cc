@@ -237,10 +237,9 @@ absl::StatusOr<Trace> TraceAnyCall(
     const std::vector<std::string>& notes, const ModelState& saved) {
   ModuleState state;
   TraceFindings findings;
-  absl::StatusOr<Trace> first =
-      TraceCall(model, prepared, attempt, fitter, region, options, notes, saved,
-                state, findings);
-  if (!first.ok()) return first;
+  AITUNE_ASSIGN_OR_RETURN(
+      Trace first, TraceCall(model, prepared, attempt, fitter, region, options,
+                             notes, saved, state, findings));
   const std::set<std::string> changed = ChangedAttributes({}, state);
   if (changed.empty()) return first;
   const auto depends = [](const std::string& name) {
@@ -256,7 +255,7 @@ absl::StatusOr<Trace> TraceAnyCall(
       TraceCall(model, prepared, attempt, fitter, region, options, notes, saved,
                 after, findings);
   if (second.ok() && ChangedAttributes(state, after).empty() &&
-      ComputeTheSame(*first, *second))
+      ComputeTheSame(first, *second))
     return first;
   if (absl::IsOutOfRange(second.status())) return second;
   return depends(*changed.begin());

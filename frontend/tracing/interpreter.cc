@@ -291,9 +291,9 @@ absl::Status Interpreter::RunNode(Node* node) {
   if (node->kind() == c10::prim::Loop) return RunLoop(node);
   if (MarksCarriedWrite(*node)) return absl::OkStatus();
 
-  absl::StatusOr<std::optional<Results>> results = RunContainerNode(node);
-  if (!results.ok()) return results.status();
-  if (!*results) {
+  AITUNE_ASSIGN_OR_RETURN(std::optional<Results> results,
+                          RunContainerNode(node));
+  if (!results) {
     const c10::FunctionSchema* schema = node->maybeSchema();
     if (schema == nullptr || !node->maybeOperator()) {
       return absl::UnimplementedError(
@@ -321,7 +321,7 @@ absl::Status Interpreter::RunNode(Node* node) {
                  result->kind == ProbedValue::Kind::kTuple) {
         unpacked = result->elements;
       }
-      *results = std::move(unpacked);
+      results = std::move(unpacked);
     } else {
       auto operation = operations_.find(node);
       if (operation == operations_.end())
@@ -333,16 +333,16 @@ absl::Status Interpreter::RunNode(Node* node) {
       call.result_count = node->outputs().size();
       UseCanonicalOperator(call.schema, call.run, call.arguments);
       AITUNE_ASSIGN_OR_RETURN(Results invoked, Invoke(call));
-      *results = std::move(invoked);
+      results = std::move(invoked);
     }
   }
-  if ((*results)->size() != node->outputs().size()) {
+  if (results->size() != node->outputs().size()) {
     return absl::UnimplementedError(
-        absl::StrCat(node->kind().toQualString(), " gives ", (*results)->size(),
+        absl::StrCat(node->kind().toQualString(), " gives ", results->size(),
                      " results instead of ", node->outputs().size()));
   }
-  for (size_t i = 0; i < (*results)->size(); ++i)
-    Set(node->outputs()[i], (**results)[i]);
+  for (size_t i = 0; i < results->size(); ++i)
+    Set(node->outputs()[i], (*results)[i]);
   return absl::OkStatus();
 }
 

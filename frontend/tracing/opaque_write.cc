@@ -151,10 +151,9 @@ absl::StatusOr<Interpreter::Results> Interpreter::WriteOpaque(
   };
   if (sharers.empty() && !target->may_share_memory) {
     const ValueId value = builder_.AddOpaque(kUnknownResult);
-    absl::StatusOr<std::vector<c10::IValue>> probes =
-        RunOnCopy(call, written, value, kUnknownResult);
-    if (!probes.ok()) return probes.status();
-    target->probes = *std::move(probes);
+    AITUNE_ASSIGN_OR_RETURN(std::vector<c10::IValue> probes,
+                            RunOnCopy(call, written, value, kUnknownResult));
+    target->probes = std::move(probes);
     target->id = value;
     if (MayChangeSizes(*call.schema, written)) target->has_sizes = false;
     return returned();

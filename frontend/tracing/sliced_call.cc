@@ -104,10 +104,9 @@ absl::StatusOr<Interpreter::Results> Interpreter::EmitSlices(
       slice.arguments.push_back(MakeSize(end));
       slice.arguments.push_back(MakeSize(1));
     }
-    absl::StatusOr<Results> made = Invoke(slice);
-    if (!made.ok()) return made;
-    list->elements.push_back(made->at(0));
-    expected.push_back(made->at(0)->type.sizes);
+    AITUNE_ASSIGN_OR_RETURN(Results made, Invoke(slice));
+    list->elements.push_back(made.at(0));
+    expected.push_back(made.at(0)->type.sizes);
     start = end;
   }
   AITUNE_RETURN_IF_ERROR(CheckSizes(call, expected));

@@ -52,9 +52,8 @@ class InputBuilder {
       std::vector<c10::IValue> element;
       for (const std::vector<c10::IValue>& column : columns)
         element.push_back(column.at(i));
-      absl::StatusOr<ProbedRef> child = Build(element, &children[i]);
-      if (!child.ok()) return child;
-      value->elements.push_back(*std::move(child));
+      AITUNE_ASSIGN_OR_RETURN(ProbedRef child, Build(element, &children[i]));
+      value->elements.push_back(std::move(child));
     }
     value->kind = first.isTuple()  ? Kind::kTuple
                   : first.isList() ? Kind::kList

@@ -7,6 +7,7 @@
 #include "frontend/trace/input_nesting.h"
 #include "frontend/trace/output_buffers.h"
 #include "frontend/values/torch_util.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
@@ -42,11 +43,10 @@ absl::StatusOr<std::vector<int64_t>> SymbolValues(const Trace& trace,
 
 absl::StatusOr<c10::IValue> RunTrace(const Trace& trace,
                                      const ValueList& inputs) {
-  absl::StatusOr<FlatTensors> flat =
-      InputNesting(trace.input_structure).Flatten(inputs);
-  if (!flat.ok()) return flat.status();
-  absl::StatusOr<std::vector<int64_t>> symbols = SymbolValues(trace, *flat);
-  if (!symbols.ok()) return symbols.status();
+  AITUNE_ASSIGN_OR_RETURN(FlatTensors flat,
+                          InputNesting(trace.input_structure).Flatten(inputs));
+  AITUNE_ASSIGN_OR_RETURN(std::vector<int64_t> symbols,
+                          SymbolValues(trace, flat));
 
   // One region an operator, so that each result is checked against its type.
   *trace.region_place = RegionPlace();
@@ -54,7 +54,7 @@ absl::StatusOr<c10::IValue> RunTrace(const Trace& trace,
   std::vector<RegionValue> values(trace.values.size());
   std::vector<at::Tensor> memory;
   for (size_t i = 0; i < trace.inputs.size(); ++i)
-    values[static_cast<size_t>(trace.inputs[i])] = flat->views[i];
+    values[static_cast<size_t>(trace.inputs[i])] = flat.views[i];
   for (size_t id = 0; id < trace.values.size(); ++id) {
     const TraceValue& value = trace.values[id];
     if (value.kind == TraceValue::Kind::kConstant) {
@@ -84,22 +84,21 @@ absl::StatusOr<c10::IValue> RunTrace(const Trace& trace,
       }
       std::vector<int64_t> sizes;
       for (const SizeExpression& size : value.type.sizes)
-        sizes.push_back(size.Evaluate(*symbols));
+        sizes.push_back(size.Evaluate(symbols));
       memory.push_back(at::empty(
           sizes, at::TensorOptions().dtype(ToScalarType(value.type.dtype))));
       region_outputs.emplace_back(ViewOf(memory.back()));
     }
     const auto region =
         trace.make_fallback_region({static_cast<int>(i)}, read, made);
-    const absl::Status status =
-        region->Run(region_inputs, *symbols, absl::MakeSpan(region_outputs));
-    if (!status.ok()) return status;
+    AITUNE_RETURN_IF_ERROR(
+        region->Run(region_inputs, symbols, absl::MakeSpan(region_outputs)));
     for (size_t r = 0; r < made.size(); ++r)
       values[static_cast<size_t>(made[r])] = region_outputs[r];
   }
   OutputBuffers outputs;
   const auto owner =
-      std::make_shared<std::pair<FlatTensors, std::vector<at::Tensor>>>(*flat,
+      std::make_shared<std::pair<FlatTensors, std::vector<at::Tensor>>>(flat,
                                                                         memory);
   for (const ValueId id : trace.outputs) {
     outputs.values.push_back(values[static_cast<size_t>(id)]);
@@ -153,15 +152,13 @@ std::string Difference(const c10::IValue& actual, const c10::IValue& expected) {
 absl::StatusOr<Trace> TraceSource(const std::string& source,
                                   const std::vector<std::string>& specs,
                                   const TraceOptions& options) {
-  absl::StatusOr<Model> model = Model::FromSource(source);
-  if (!model.ok()) return model.status();
+  AITUNE_ASSIGN_OR_RETURN(Model model, Model::FromSource(source));
   std::vector<InputSpec> parsed;
   for (const std::string& text : specs) {
-    absl::StatusOr<InputSpec> spec = ParseInputSpec(text);
-    if (!spec.ok()) return spec.status();
-    parsed.push_back(*std::move(spec));
+    AITUNE_ASSIGN_OR_RETURN(InputSpec spec, ParseInputSpec(text));
+    parsed.push_back(std::move(spec));
   }
-  return BuildTrace(*model, parsed, options);
+  return BuildTrace(model, parsed, options);
 }
 
 absl::StatusOr<Trace> TraceAndCompare(const Model& model,
@@ -169,54 +166,47 @@ absl::StatusOr<Trace> TraceAndCompare(const Model& model,
                                       const TraceOptions& options) {
   std::vector<InputSpec> parsed;
   for (const std::string& text : specs) {
-    absl::StatusOr<InputSpec> spec = ParseInputSpec(text);
-    if (!spec.ok()) return spec.status();
-    parsed.push_back(*std::move(spec));
+    AITUNE_ASSIGN_OR_RETURN(InputSpec spec, ParseInputSpec(text));
+    parsed.push_back(std::move(spec));
   }
-  absl::StatusOr<Trace> trace = BuildTrace(model, parsed, options);
-  if (!trace.ok()) return trace;
-  absl::StatusOr<SymbolAssignment> symbols = AssignSymbols(parsed);
-  if (!symbols.ok()) return symbols.status();
+  AITUNE_ASSIGN_OR_RETURN(Trace trace, BuildTrace(model, parsed, options));
+  AITUNE_ASSIGN_OR_RETURN(SymbolAssignment symbols, AssignSymbols(parsed));
   // Bit s of `corner` chooses the bound of symbol s; one more run in between.
-  const size_t corners = size_t{1} << symbols->symbols.size();
+  const size_t corners = size_t{1} << symbols.symbols.size();
   for (size_t corner = 0; corner <= corners; ++corner) {
     std::vector<int64_t> sizes;
-    for (size_t s = 0; s < symbols->symbols.size(); ++s) {
-      int64_t low = symbols->symbols[s].max;
-      const int64_t high = symbols->symbols[s].max;
+    for (size_t s = 0; s < symbols.symbols.size(); ++s) {
+      int64_t low = symbols.symbols[s].max;
+      const int64_t high = symbols.symbols[s].max;
       // A symbol that was narrowed or fixed is only good for what is left.
-      for (const TraceSymbol& kept : trace->symbols) {
-        if (kept.input == symbols->symbols[s].input &&
-            kept.axis == symbols->symbols[s].axis)
+      for (const TraceSymbol& kept : trace.symbols) {
+        if (kept.input == symbols.symbols[s].input &&
+            kept.axis == symbols.symbols[s].axis)
           low = kept.min;
       }
       sizes.push_back(corner == corners        ? (low + high) / 2
                       : (corner >> s & 1) != 0 ? high
                                                : low);
     }
-    absl::StatusOr<ValueList> inputs =
-        MakeInputs(parsed, sizes, /*seed=*/corner + 7);
-    if (!inputs.ok()) return inputs.status();
+    AITUNE_ASSIGN_OR_RETURN(ValueList inputs,
+                            MakeInputs(parsed, sizes, /*seed=*/corner + 7));
     // The program may write to its inputs: each run gets its own.
-    absl::StatusOr<ValueList> again =
-        MakeInputs(parsed, sizes, /*seed=*/corner + 7);
-    if (!again.ok()) return again.status();
+    AITUNE_ASSIGN_OR_RETURN(ValueList again,
+                            MakeInputs(parsed, sizes, /*seed=*/corner + 7));
     // What becomes of their sizes is eager's alone.
-    const ValueList memory = inputs->MapTensors(
+    const ValueList memory = inputs.MapTensors(
         [](const at::Tensor& tensor) { return tensor.alias(); });
-    absl::StatusOr<c10::IValue> expected = model.RunEager(*inputs);
-    if (!expected.ok()) return expected.status();
-    absl::StatusOr<c10::IValue> actual = RunTrace(*trace, *again);
-    if (!actual.ok()) return actual.status();
-    std::string difference = Difference(*actual, *expected);
-    for (size_t i = 0; difference.empty() && i < inputs->values().size(); ++i) {
-      difference = Difference(again->values()[i], memory.values()[i]);
+    AITUNE_ASSIGN_OR_RETURN(c10::IValue expected, model.RunEager(inputs));
+    AITUNE_ASSIGN_OR_RETURN(c10::IValue actual, RunTrace(trace, again));
+    std::string difference = Difference(actual, expected);
+    for (size_t i = 0; difference.empty() && i < inputs.values().size(); ++i) {
+      difference = Difference(again.values()[i], memory.values()[i]);
       if (!difference.empty())
         difference = absl::StrCat("argument ", i, " after it: ", difference);
     }
     if (!difference.empty()) {
       return absl::InternalError(
-          absl::StrCat("inputs ", inputs->Describe(), ": ", difference));
+          absl::StrCat("inputs ", inputs.Describe(), ": ", difference));
     }
   }
   return trace;
@@ -225,9 +215,8 @@ absl::StatusOr<Trace> TraceAndCompare(const Model& model,
 absl::StatusOr<Trace> TraceAndCompare(const std::string& source,
                                       const std::vector<std::string>& specs,
                                       const TraceOptions& options) {
-  absl::StatusOr<Model> model = Model::FromSource(source);
-  if (!model.ok()) return model.status();
-  return TraceAndCompare(*model, specs, options);
+  AITUNE_ASSIGN_OR_RETURN(Model model, Model::FromSource(source));
+  return TraceAndCompare(model, specs, options);
 }
 
 std::vector<std::string> OpNames(const Trace& trace) {

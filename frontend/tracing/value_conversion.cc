@@ -123,9 +123,8 @@ absl::StatusOr<ArgumentTemplate> Interpreter::ToTemplate(
         if (!tuple || !tuple->schema()) recipe.type = nullptr;
       }
       for (const ProbedRef& element : value->elements) {
-        absl::StatusOr<ArgumentTemplate> child = ToTemplate(element);
-        if (!child.ok()) return child;
-        recipe.children.push_back(*std::move(child));
+        AITUNE_ASSIGN_OR_RETURN(ArgumentTemplate child, ToTemplate(element));
+        recipe.children.push_back(std::move(child));
       }
       return recipe;
     }
@@ -361,10 +360,10 @@ absl::StatusOr<ProbedRef> Interpreter::Convert(std::vector<c10::IValue> probes,
     std::vector<c10::IValue> element;
     for (const std::vector<c10::IValue>& column : columns)
       element.push_back(column[i]);
-    absl::StatusOr<ProbedRef> child =
-        Convert(std::move(element), traits, &result->children.emplace_back());
-    if (!child.ok()) return child;
-    converted->elements.push_back(*std::move(child));
+    AITUNE_ASSIGN_OR_RETURN(
+        ProbedRef child,
+        Convert(std::move(element), traits, &result->children.emplace_back()));
+    converted->elements.push_back(std::move(child));
   }
   return converted;
 }

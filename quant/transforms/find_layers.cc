@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace aitune::quant {
@@ -41,7 +41,7 @@ std::string ModuleOf(mlir::Operation* op,
                      const std::vector<std::string>& holders,
                      const QuantizationContext& context) {
   const std::string scope = ScopeOf(op);
-  if (absl::c_linear_search(holders, scope)) return scope;
+  if (llvm::is_contained(holders, scope)) return scope;
   for (const std::string& path : holders) {
     const auto found = context.classes.find(path);
     if (found != context.classes.end() && IsLinearClass(found->second))

@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "compiler/dialect/Ait.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/STLExtras.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "quant/transforms/find_layers.h"
 #include "quant/transforms/layer_error.h"
@@ -101,7 +101,7 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
       if (!CheckSupported(asked, context_.gpu).ok()) continue;
       Granularity granularity = GranularityOf(options_, scheme);
       if (scheme == Scheme::kFloat8Dynamic &&
-          absl::c_all_of(group, [&](size_t number) {
+          llvm::all_of(group, [&](size_t number) {
             return ait::ConstantOp(layers_[number].weight)
                 .getType()
                 .getElementType()

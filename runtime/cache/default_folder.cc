@@ -2,6 +2,8 @@
 
 #include <cstdlib>
 
+#include "runtime/status/status_macros.h"
+
 namespace aitune {
 
 absl::StatusOr<std::filesystem::path> DefaultCacheFolder() {
@@ -18,9 +20,8 @@ absl::StatusOr<std::filesystem::path> DefaultCacheFolder() {
 }
 
 absl::StatusOr<std::filesystem::path> DefaultTuningDatabase() {
-  absl::StatusOr<std::filesystem::path> models = DefaultCacheFolder();
-  if (!models.ok()) return models.status();
-  return models->parent_path() / "schedules.db";
+  AITUNE_ASSIGN_OR_RETURN(std::filesystem::path models, DefaultCacheFolder());
+  return models.parent_path() / "schedules.db";
 }
 
 }  // namespace aitune

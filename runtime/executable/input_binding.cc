@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune {
 namespace {
@@ -129,9 +130,9 @@ absl::Status InputBinding::Explain(int input, const TensorView& given,
                     symbol.axis(), " of input ", symbol.input(), " (s",
                     expected.symbol, ")");
   } else {
-    const absl::StatusOr<int64_t> value = EvaluateSize(expected.size, symbols);
-    if (!value.ok()) return value.status();
-    absl::StrAppend(&text, *value, " (", expected.size.ToString(), ")");
+    AITUNE_ASSIGN_OR_RETURN(const int64_t value,
+                            EvaluateSize(expected.size, symbols));
+    absl::StrAppend(&text, value, " (", expected.size.ToString(), ")");
   }
   absl::StrAppend(&text, ", got ", given.sizes[axis], "; the sizes are ",
                   SizesToString(given.sizes));

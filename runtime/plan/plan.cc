@@ -112,9 +112,9 @@ absl::StatusOr<SizeExpression> FromProtoAtDepth(
         absl::StrCat("a binary size expression has ", proto.operands_size(),
                      " operands instead of 2"));
   }
-  absl::StatusOr<SizeExpression> lhs =
-      FromProtoAtDepth(proto.operands(0), symbol_count, depth + 1);
-  if (!lhs.ok()) return lhs;
+  AITUNE_ASSIGN_OR_RETURN(
+      SizeExpression lhs,
+      FromProtoAtDepth(proto.operands(0), symbol_count, depth + 1));
   absl::StatusOr<SizeExpression> rhs =
       FromProtoAtDepth(proto.operands(1), symbol_count, depth + 1);
   if (!rhs.ok()) return rhs;
@@ -130,12 +130,12 @@ absl::StatusOr<SizeExpression> FromProtoAtDepth(
     if (!divides && e.kind() == *kind) return e.rhs().constant();
     return std::nullopt;
   };
-  const std::optional<int64_t> a = constant_part(*lhs), b = constant_part(*rhs);
+  const std::optional<int64_t> a = constant_part(lhs), b = constant_part(*rhs);
   if (a && b && !CheckedApply(*kind, *a, *b)) {
     return absl::InvalidArgumentError(
         "the constants of a size expression overflow 64 bits");
   }
-  return SizeExpression::Binary(*kind, *std::move(lhs), *std::move(rhs));
+  return SizeExpression::Binary(*kind, std::move(lhs), *std::move(rhs));
 }
 
 }  // namespace
@@ -206,16 +206,15 @@ SizeConstraintProto ToProto(const SizeConstraint& constraint) {
 absl::StatusOr<SizeConstraint> FromProto(const SizeConstraintProto& proto,
                                          int symbol_count) {
   using Relation = SizeConstraint::Relation;
-  absl::StatusOr<SizeExpression> expression =
-      FromProto(proto.expression(), symbol_count);
-  if (!expression.ok()) return expression.status();
+  AITUNE_ASSIGN_OR_RETURN(SizeExpression expression,
+                          FromProto(proto.expression(), symbol_count));
   switch (proto.relation()) {
     case SizeConstraintProto::NON_NEGATIVE:
-      return SizeConstraint{*std::move(expression), Relation::kNonNegative};
+      return SizeConstraint{std::move(expression), Relation::kNonNegative};
     case SizeConstraintProto::ZERO:
-      return SizeConstraint{*std::move(expression), Relation::kZero};
+      return SizeConstraint{std::move(expression), Relation::kZero};
     case SizeConstraintProto::NON_ZERO:
-      return SizeConstraint{*std::move(expression), Relation::kNonZero};
+      return SizeConstraint{std::move(expression), Relation::kNonZero};
     default:
       return absl::InvalidArgumentError(
           absl::StrCat("unknown relation ", static_cast<int>(proto.relation()),
@@ -242,16 +241,14 @@ absl::StatusOr<int64_t> EvaluateSize(const SizeExpression& expression,
     }
     return symbols[expression.symbol()];
   }
-  absl::StatusOr<int64_t> lhs = EvaluateSize(expression.lhs(), symbols);
-  if (!lhs.ok()) return lhs;
-  absl::StatusOr<int64_t> rhs = EvaluateSize(expression.rhs(), symbols);
-  if (!rhs.ok()) return rhs;
+  AITUNE_ASSIGN_OR_RETURN(int64_t lhs, EvaluateSize(expression.lhs(), symbols));
+  AITUNE_ASSIGN_OR_RETURN(int64_t rhs, EvaluateSize(expression.rhs(), symbols));
   const std::optional<int64_t> value =
-      CheckedApply(expression.kind(), *lhs, *rhs);
+      CheckedApply(expression.kind(), lhs, rhs);
   if (!value) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the size ", expression.ToString(), " overflows or divides by less ",
-        "than 1 (operands ", *lhs, " and ", *rhs, ")"));
+        "than 1 (operands ", lhs, " and ", rhs, ")"));
   }
   return *value;
 }
@@ -261,13 +258,12 @@ absl::StatusOr<std::vector<int64_t>> EvaluateSizes(
   std::vector<int64_t> values;
   values.reserve(sizes.size());
   for (const SizeExpression& size : sizes) {
-    absl::StatusOr<int64_t> value = EvaluateSize(size, symbols);
-    if (!value.ok()) return value.status();
-    if (*value < 0) {
+    AITUNE_ASSIGN_OR_RETURN(int64_t value, EvaluateSize(size, symbols));
+    if (value < 0) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "the size ", size.ToString(), " is ", *value, ", below 0"));
+          "the size ", size.ToString(), " is ", value, ", below 0"));
     }
-    values.push_back(*value);
+    values.push_back(value);
   }
   return values;
 }

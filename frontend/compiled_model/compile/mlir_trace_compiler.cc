@@ -160,8 +160,8 @@ absl::StatusOr<CompiledTrace> ImportAndCompile(const Trace& trace,
     ImportReport report;
     const auto start = std::chrono::steady_clock::now();
     if (options.progress) options.progress("import", 0, 0);
-    auto module = ImportTrace(trace, context, &report, import_options);
-    if (!module.ok()) return module.status();
+    AITUNE_ASSIGN_OR_RETURN(
+        auto module, ImportTrace(trace, context, &report, import_options));
     import_seconds +=
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
             .count();
@@ -182,21 +182,21 @@ absl::StatusOr<CompiledTrace> ImportAndCompile(const Trace& trace,
         std::vector<QuantizedLayer> more_layers,
         FindLayersOfLibTorch(trace, report, options.quantization,
                              options.layers));
-    auto result = compile(**module, trace.constants, options);
-    if (!result.ok()) return result.status();
-    for (WrongCandidate& candidate : result->wrong) {
+    AITUNE_ASSIGN_OR_RETURN(auto result,
+                            compile(*module, trace.constants, options));
+    for (WrongCandidate& candidate : result.wrong) {
       // Those of kernels that are compiled again come again.
       if (candidate.replacement == "LibTorch")
         wrong.push_back(std::move(candidate));
     }
-    if (!result->failures.empty()) {
+    if (!result.failures.empty()) {
       if (attempt + 1 < kMaxAttempts &&
-          GiveToLibTorch(result->failures, import_options.libtorch_ops)) {
+          GiveToLibTorch(result.failures, import_options.libtorch_ops)) {
         continue;
       }
-      return NoCode(result->failures);
+      return NoCode(result.failures);
     }
-    compiled.result = *std::move(result);
+    compiled.result = std::move(result);
     compiled.result.wrong.insert(compiled.result.wrong.begin(),
                                  std::make_move_iterator(wrong.begin()),
                                  std::make_move_iterator(wrong.end()));
@@ -205,7 +205,7 @@ absl::StatusOr<CompiledTrace> ImportAndCompile(const Trace& trace,
                   std::make_move_iterator(more_layers.end()));
     const bool again = !compiled.result.libtorchWins.empty();
     compiled.fallbacks = std::move((again ? report_again : report).fallbacks);
-    compiled.regions = RegionsOf(again ? *module_again : **module);
+    compiled.regions = RegionsOf(again ? *module_again : *module);
     break;
   }
   auto& phases = compiled.result.phaseSeconds;

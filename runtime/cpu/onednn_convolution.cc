@@ -156,6 +156,37 @@ dnnl::convolution_forward::primitive_desc Descriptor(
       shape.padding_high, parts.post_ops.attributes);
 }
 
+// Whether the code spreads NaN and infinities. oneDNN 3.2's AMX code for images
+// of up to 4 channels multiplies a window's row as one run of elements, and the
+// elements behind it, which are a neighbour's, with zeros.
+bool SpreadsNonFinite(
+    const dnnl::convolution_forward::primitive_desc& descriptor) {
+  return absl::string_view(descriptor.impl_info_str()) == "jit:avx512_core_amx";
+}
+
+absl::StatusOr<std::unique_ptr<LibraryCall>> Finish(
+    const Shape& shape, onednn::CallParts parts,
+    absl::Span<const LibraryOperand> inputs, WeightCache* weights) {
+  using Primitive = dnnl::convolution_forward;
+  const Primitive::primitive_desc descriptor = Descriptor(shape, parts);
+  std::unique_ptr<LibraryCall> exact;
+  if (SpreadsNonFinite(descriptor)) {
+    // One of its own: looking for the next implementation changes it.
+    Primitive::primitive_desc other = Descriptor(shape, parts);
+    while (SpreadsNonFinite(other)) {
+      if (!other.next_impl()) {
+        return absl::UnimplementedError(
+            "oneDNN's only fast code for this convolution on this machine "
+            "spreads NaN and infinities");
+      }
+    }
+    AITUNE_ASSIGN_OR_RETURN(
+        exact, onednn::FinishCall<Primitive>(other, parts, inputs, weights));
+  }
+  return onednn::FinishCall<Primitive>(descriptor, std::move(parts), inputs,
+                                       weights, std::move(exact));
+}
+
 absl::StatusOr<std::unique_ptr<LibraryCall>> Make(
     const ConvolutionCall& call, absl::Span<const LibraryOperand> inputs,
     const TensorView& output, int in_place, WeightCache* weights) {
@@ -228,9 +259,7 @@ absl::StatusOr<std::unique_ptr<LibraryCall>> Make(
     parts.bias = memory::desc({shape.destination[1]}, type, Dims{1});
   }
   try {
-    const auto descriptor = Descriptor(shape, parts);
-    return onednn::FinishCall<dnnl::convolution_forward>(
-        descriptor, std::move(parts), inputs, weights);
+    return Finish(shape, std::move(parts), inputs, weights);
   } catch (const dnnl::error& error) {
     return absl::UnimplementedError(absl::StrCat(
         "convolution of ", SizesToString(inputs[0].view.sizes),

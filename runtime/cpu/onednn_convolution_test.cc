@@ -172,6 +172,42 @@ TEST(OneDnnConvolutionTest, OneAndThreeSpatialAxes) {
   }
 }
 
+// One NaN or infinity in an image of few channels is in the results whose
+// windows hold it, and in no others.
+TEST(OneDnnConvolutionTest, ANumberThatIsNotFiniteStaysInItsWindows) {
+  for (DataType dtype : DtypesOfOneDnn()) {
+    for (int64_t channels : {1, 2, 3, 4, 5, 8}) {
+      for (int64_t window : {2, 3, 7}) {
+        for (float value : {NAN, INFINITY}) {
+          const int64_t size = 12, padding = window - 1;
+          const std::vector<int64_t> out = {2, size + padding, size + padding,
+                                            16};
+          const Window full = {1, padding, padding};
+          const ConvolutionCall call = Call({full, full}, 1, {});
+          std::vector<TestTensor> inputs = {
+              R({2, size, size, channels}, 1, dtype),
+              R({16, channels, window, window}, 2, dtype)};
+          inputs[0].values[(5 * size + 6) * channels] = value;
+          inputs[0].Store();
+          TestTensor output(out, dtype);
+          ASSERT_EQ(RunCall(call, inputs, {false, true}, output),
+                    absl::OkStatus());
+          const std::vector<double> expected =
+              Reference(call, inputs[0], inputs[1], out);
+          int wrong = 0;
+          for (size_t i = 0; i < expected.size(); ++i) {
+            wrong += std::isfinite(expected[i])
+                         ? !(std::abs(output.values[i] - expected[i]) <=
+                             1e-2 * (1 + std::abs(expected[i])))
+                         : std::isfinite(output.values[i]);
+          }
+          EXPECT_EQ(wrong, 0) << channels << " channels, window " << window;
+        }
+      }
+    }
+  }
+}
+
 TEST(OneDnnConvolutionTest, SaysWhyNot) {
   auto error = [](const ConvolutionCall& call, std::vector<TestTensor> inputs,
                   std::vector<int64_t> out) {

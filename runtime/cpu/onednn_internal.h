@@ -31,6 +31,10 @@ struct LibraryCall::Impl {
   std::shared_ptr<const AlignedBuffer> weights;  // keeps `fixed` alive
   dnnl::memory::desc scratch;                    // the scratch memory
   std::string implementation;  // see LibraryCall::implementation
+  // What runs in its place where input 0, of bfloat16, holds NaN or infinities,
+  // which the primitive would spread; null: the primitive always runs.
+  std::unique_ptr<LibraryCall> exact;
+  int64_t source_elements = 0;  // the number of elements of input 0
 };
 
 struct LibraryCall::Binding::Impl {
@@ -38,7 +42,8 @@ struct LibraryCall::Binding::Impl {
   std::vector<dnnl::memory>
       memories;  // one for each argument, then the scratch
   std::vector<dnnl_exec_arg_t> arguments;
-  std::vector<void*> handles;  // addresses that are now set in `memories`
+  std::vector<void*> handles;      // addresses that are now set in `memories`
+  std::unique_ptr<Binding> exact;  // that of LibraryCall::Impl::exact
 };
 
 struct WeightCache::Impl {
@@ -93,11 +98,12 @@ struct CallParts {
 };
 // Compiles the primitive of `descriptor`, reorders constant weights for it, and
 // makes the call. With `weights` null nothing is compiled or reordered: the
-// result only shows that the call is possible.
+// result only shows that the call is possible. `exact`: LibraryCall::Impl's.
 template <typename Primitive>
 absl::StatusOr<std::unique_ptr<LibraryCall>> FinishCall(
     const typename Primitive::primitive_desc& descriptor, CallParts parts,
-    absl::Span<const LibraryOperand> inputs, WeightCache* weights);
+    absl::Span<const LibraryOperand> inputs, WeightCache* weights,
+    std::unique_ptr<LibraryCall> exact = nullptr);
 
 // A call that does nothing: its output has no elements.
 std::unique_ptr<LibraryCall> EmptyCall();
@@ -113,7 +119,8 @@ absl::StatusOr<std::shared_ptr<const AlignedBuffer>> ReorderedWeights(
 template <typename Primitive>
 absl::StatusOr<std::unique_ptr<LibraryCall>> FinishCall(
     const typename Primitive::primitive_desc& descriptor, CallParts parts,
-    absl::Span<const LibraryOperand> inputs, WeightCache* weights) {
+    absl::Span<const LibraryOperand> inputs, WeightCache* weights,
+    std::unique_ptr<LibraryCall> exact) {
   auto call = std::make_unique<LibraryCall::Impl>();
   call->implementation = descriptor.impl_info_str();
   absl::Status fast = CheckImplementation(call->implementation);
@@ -146,6 +153,8 @@ absl::StatusOr<std::unique_ptr<LibraryCall>> FinishCall(
     call->arguments.push_back(
         {DNNL_ARG_WEIGHTS, wanted, -1, call->weights->data()});
   }
+  call->exact = std::move(exact);
+  call->source_elements = ElementCount(inputs[0].view.sizes);
   call->scratch = descriptor.scratchpad_desc();
   call->primitive = Primitive(descriptor);
   return std::make_unique<LibraryCall>(std::move(call));

@@ -1,11 +1,33 @@
 #include "runtime/cpu/onednn_library.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "oneapi/dnnl/dnnl_debug.h"
 #include "runtime/cpu/onednn_internal.h"
 
 namespace aitune {
+namespace {
+
+// Whether none of the bfloat16 numbers is NaN or infinite, which those are
+// whose exponent is all ones. For code that AMX runs alone, so that the
+// processor has vectors of 512 bits.
+__attribute__((target("avx512bw"))) bool AreFinite(const uint16_t* numbers,
+                                                   int64_t count) {
+  constexpr uint16_t kExponent = 0x7F80;
+  constexpr int64_t kBlock = 4096;
+  for (int64_t begin = 0; begin < count; begin += kBlock) {
+    const int64_t end = std::min(begin + kBlock, count);
+    uint16_t found = 0;
+    for (int64_t i = begin; i < end; ++i) {
+      found |= (numbers[i] & kExponent) == kExponent;
+    }
+    if (found != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
 
 std::string OnednnVersion() {
   const dnnl_version_t* version = dnnl_version();
@@ -33,7 +55,9 @@ LibraryCall::Binding::Binding(std::unique_ptr<Impl> impl)
 LibraryCall::Binding::~Binding() = default;
 
 int64_t LibraryCall::scratch_bytes() const {
-  return impl_->primitive ? static_cast<int64_t>(impl_->scratch.get_size()) : 0;
+  const int64_t own =
+      impl_->primitive ? static_cast<int64_t>(impl_->scratch.get_size()) : 0;
+  return impl_->exact ? std::max(own, impl_->exact->scratch_bytes()) : own;
 }
 
 const std::string& LibraryCall::implementation() const {
@@ -52,9 +76,10 @@ std::unique_ptr<LibraryCall::Binding> LibraryCall::Bind() const {
     for (const LibraryArgument& argument : impl_->arguments) {
       add(argument.argument, argument.desc, argument.fixed);
     }
-    if (scratch_bytes() > 0) {
+    if (impl_->scratch.get_size() > 0) {
       add(DNNL_ARG_SCRATCHPAD, impl_->scratch, nullptr);
     }
+    if (impl_->exact) binding->exact = impl_->exact->Bind();
   }
   return std::make_unique<Binding>(std::move(binding));
 }
@@ -63,6 +88,12 @@ absl::Status LibraryCall::Run(void* const* buffers, void* scratch,
                               Binding& binding) const {
   if (!impl_->primitive) return absl::OkStatus();
   Binding::Impl& bound = binding.impl();
+  if (impl_->exact) {
+    const auto* source = static_cast<const uint16_t*>(buffers[0]);
+    if (!AreFinite(source, impl_->source_elements)) {
+      return impl_->exact->Run(buffers, scratch, *bound.exact);
+    }
+  }
   // The C interface: the C++ one builds a map of the arguments at each call.
   dnnl_status_t status = dnnl_success;
   for (size_t i = 0; i < bound.memories.size() && status == dnnl_success; ++i) {

@@ -47,7 +47,7 @@ MicrokernelKind chooseKind(const AttentionProblem &problem,
   if (queries < kQueriesOfPairs)
     return MicrokernelKind::FusedMultiplyAdd;
   return target.hasAmxBf16 && queries >= kQueriesOfTiles
-             ? MicrokernelKind::AmxBf16
+             ? MicrokernelKind::AmxTiles
              : MicrokernelKind::Bf16Pairs;
 }
 

@@ -30,7 +30,7 @@ public:
   explicit Bf16Products(const AttentionFrame &frame)
       : frame(frame), builder(frame.builder), problem(frame.problem),
         schedule(frame.schedule), bf16(builder.ops().getBF16Type()),
-        isAmx(problem.kind == MicrokernelKind::AmxBf16),
+        isAmx(problem.kind == MicrokernelKind::AmxTiles),
         depth(llvm::alignTo(problem.depth, kStepsOfTile)),
         // Distinct cache sets for the rows of a tile.
         weightStride(llvm::alignTo(schedule.keyBlock, kStepsOfTile) +

@@ -81,7 +81,7 @@ AttentionSchedule chooseAttentionSchedule(const AttentionProblem &problem,
                                           const Target &target) {
   int64_t queries =
       std::max<int64_t>(getConstantOr(problem.queries, kTypicalQueries), 1);
-  if (problem.kind == MicrokernelKind::AmxBf16)
+  if (problem.kind == MicrokernelKind::AmxTiles)
     return chooseAmxSchedule(problem, queries);
   int64_t lanes = getLanes(target);
   AttentionSchedule schedule;
@@ -109,7 +109,7 @@ std::string rejectAttentionSchedule(const AttentionSchedule &schedule,
         "nr must be a multiple of the {0} lanes of a vector, not {1}", lanes,
         schedule.nr);
   int64_t vectors = schedule.nr / lanes;
-  if (problem.kind == MicrokernelKind::AmxBf16) {
+  if (problem.kind == MicrokernelKind::AmxTiles) {
     const auto isTile = [](int64_t size) { return size == 16 || size == 32; };
     if (!isTile(schedule.mr) || !isTile(schedule.nr))
       return llvm::formatv("mr and nr must be 16 or 32 in AMX tiles, not {0} "
@@ -150,7 +150,7 @@ listAttentionSchedules(const AttentionProblem &problem, const Target &target) {
           return rejectAttentionSchedule(schedule, problem, target);
         });
   };
-  if (problem.kind == MicrokernelKind::AmxBf16) {
+  if (problem.kind == MicrokernelKind::AmxTiles) {
     for (int64_t rows : {16, 32})
       for (int64_t keys : {64, 128, 256, 512})
         for (int64_t blocks : {1, 2, 4}) {

@@ -33,9 +33,9 @@ mlir::FailureOr<MatmulProblem> analyzeMatmul(mlir::func::FuncOp kernel,
                                              const Target &target,
                                              std::string &reason);
 
-/// Changes the microkernel from Bf16Pairs to AmxBf16 if the CPU has AMX and the
-/// sizes fill its tiles: a number of steps that is a multiple of 32, and more
-/// than a few rows.
+/// Changes the microkernel from Bf16Pairs or ByteQuads to AmxTiles if the CPU
+/// has AMX for these factors and the sizes fill its tiles: a number of steps
+/// that is a multiple of getAmxSteps, and more than a few rows.
 void useAmxWhereItFits(MatmulProblem &problem, const Target &target);
 
 /// Replaces `kernel` by the ABI function that computes `problem` and the

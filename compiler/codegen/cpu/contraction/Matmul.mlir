@@ -124,6 +124,28 @@ func.func private @codes(%a: tensor<64x96xbf16>, %b: tensor<128x96xi8> {ait.cons
   return %0 : tensor<64x128xf32>
 }
 
+// Two sides of codes: four steps at once, or 64 in the tiles of AMX.
+// PAIRS-LABEL: func.func @codes_on_both_sides(
+// PAIRS: llvm.x86.avx512.vpdpbusd.512
+// AMX-LABEL: func.func @codes_on_both_sides(
+// AMX-SAME: layout = matmul_panels, block_columns = 32, steps_together = 4, transposed = true>
+// AMX-COUNT-4: llvm.call_intrinsic "llvm.x86.tdpbusd.internal"
+// AMX-NOT: vpdpbusd
+// AMX-LABEL: func.func @codes_on_both_sides_odd(
+// AMX-NOT: llvm.x86.tdpbusd.internal
+// AMX: llvm.x86.avx512.vpdpbusd.512
+func.func private @codes_on_both_sides(%a: tensor<64x128xui8>, %b: tensor<128x128xi8> {ait.constant}) -> tensor<64x128xi32>
+    attributes {ait.kind = #ait.kind<matmul>} {
+  %0 = ait.matmul %a, %b {transpose_rhs} : (tensor<64x128xui8>, tensor<128x128xi8>) -> tensor<64x128xi32>
+  return %0 : tensor<64x128xi32>
+}
+
+func.func private @codes_on_both_sides_odd(%a: tensor<64x96xui8>, %b: tensor<128x96xi8> {ait.constant}) -> tensor<64x128xi32>
+    attributes {ait.kind = #ait.kind<matmul>} {
+  %0 = ait.matmul %a, %b {transpose_rhs} : (tensor<64x96xui8>, tensor<128x96xi8>) -> tensor<64x128xi32>
+  return %0 : tensor<64x128xi32>
+}
+
 // CHECK-LABEL: func.func @codes_of_one_row(
 // CHECK: arith.sitofp
 // CHECK: llvm.intr.fma

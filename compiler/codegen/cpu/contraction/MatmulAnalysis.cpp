@@ -128,11 +128,15 @@ analyzeMatmul(func::FuncOp kernel, const Target &target, std::string &reason) {
 
 void useAmxWhereItFits(MatmulProblem &problem, const Target &target) {
   MatmulShape &shape = problem.shape;
-  bool fits = shape.k % 32 == 0 && (shape.m < 0 || shape.m >= 8);
-  if (!target.hasAmxBf16 || shape.kind != MicrokernelKind::Bf16Pairs || !fits)
+  const bool isThere =
+      shape.kind == MicrokernelKind::Bf16Pairs
+          ? target.hasAmxBf16
+          : shape.kind == MicrokernelKind::ByteQuads && target.hasAmxInt8;
+  if (!isThere || shape.k % getAmxSteps(shape.format.rhsFactor) != 0 ||
+      (shape.m >= 0 && shape.m < 8))
     return;
-  shape.kind = MicrokernelKind::AmxBf16;
-  // Tiles are of bf16, codes of a byte.
+  shape.kind = MicrokernelKind::AmxTiles;
+  // Tiles are of factors, which codes are widened to.
   shape.copiesRhs |= shape.format.widensCodes();
   // Tiles read 16 rows of one stride; a copy has room for rows that do not
   // exist.

@@ -111,6 +111,15 @@ std::vector<MatmulCase> getCodesCases() {
         for (int64_t k : {1, 32, 63})
           cases.push_back({m, 50, k, type, target, "{}", "f8E4M3FN"});
     }
+  // Steps that fill the tiles of AMX, rows and columns that do not, and blocks
+  // of steps whose sums are added up.
+  for (int64_t m : {8, 16, 17, 32, 33, 100})
+    for (int64_t k : {64, 192, 320})
+      cases.push_back({m, 75, k, "ui8", "amx"});
+  cases.push_back({40, 75, 256, "ui8", "amx",
+                   "{kc = 128 : i64, mc = 32 : i64, mr = 16 : i64, "
+                   "nr = 16 : i64, panels = 3 : i64}"});
+  cases.push_back({40, 33, 8192, "ui8", "amx"});
   // Every code of float8, alone.
   cases.push_back({1, 508, 1, "f32", "host", "{}", "f8E4M3FN"});
   // Sums of codes beyond the 24 bits that a float holds.

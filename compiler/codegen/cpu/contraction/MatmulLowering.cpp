@@ -21,7 +21,7 @@ public:
         lanes(builder.target().vectorBits / format.sum.getIntOrFloatBitWidth()),
         vectors(schedule.nr / lanes),
         usesRegisters(!schedule.kc &&
-                      problem.shape.kind != MicrokernelKind::AmxBf16 &&
+                      problem.shape.kind != MicrokernelKind::AmxTiles &&
                       epilogue.isCheap() &&
                       (builder.target().hasAvx512 ||
                        problem.shape.n % schedule.nr == 0)) {}
@@ -319,7 +319,7 @@ LogicalResult MatmulEmitter::emitPanel(Value panel, Value slot, Value firstStep,
           builder.maskBelow(builder.sub(builder.sub(n, firstColumn),
                                         builder.constant(vector * lanes)),
                             lanes));
-  if (problem.shape.kind == MicrokernelKind::AmxBf16) {
+  if (problem.shape.kind == MicrokernelKind::AmxTiles) {
     Value whole =
         builder.mul(builder.div(builder.add(rows, builder.constant(15)),
                                 builder.constant(16)),

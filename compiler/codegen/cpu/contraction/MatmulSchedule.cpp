@@ -62,7 +62,7 @@ double getCycles(int64_t mr, int64_t vectors, const MatmulShape &shape,
 
 void chooseTile(const MatmulShape &shape, const Target &target,
                 MatmulSchedule &schedule) {
-  if (shape.kind == MicrokernelKind::AmxBf16) {
+  if (shape.kind == MicrokernelKind::AmxTiles) {
     schedule.mr = shape.m >= 0 && shape.m <= 16 ? 16 : 32;
     schedule.nr = shape.n >= 0 && shape.n <= 16 ? 16 : 32;
     return;
@@ -103,7 +103,8 @@ void chooseBlocks(const MatmulShape &shape, const Target &target,
       most = std::min<int64_t>(most, 1024);
     int64_t blocks = shape.k < 0 ? 1 : llvm::divideCeil(shape.k, most);
     schedule.kc = llvm::alignTo(
-        shape.k < 0 ? most : llvm::divideCeil(shape.k, blocks), 32);
+        shape.k < 0 ? most : llvm::divideCeil(shape.k, blocks),
+        std::max<int64_t>(32, getAmxSteps(shape.format.rhsFactor)));
   }
 
   int64_t m = shape.m < 0 ? kTypicalRows : std::max<int64_t>(shape.m, 1);
@@ -179,16 +180,17 @@ int64_t getMostRows(int64_t vectors, const Target &target) {
 std::string rejectMatmulSchedule(const MatmulSchedule &schedule,
                                  const MatmulShape &shape,
                                  const Target &target) {
-  if (shape.kind == MicrokernelKind::AmxBf16) {
+  if (shape.kind == MicrokernelKind::AmxTiles) {
     if ((schedule.mr != 16 && schedule.mr != 32) ||
         (schedule.nr != 16 && schedule.nr != 32))
       return llvm::formatv(
           "tiles of AMX are of 16 or 32 rows and columns, not {0} x {1}",
           schedule.mr, schedule.nr);
-    if (schedule.kc % 32 != 0)
+    const int64_t tileSteps = getAmxSteps(shape.format.rhsFactor);
+    if (schedule.kc % tileSteps != 0)
       return llvm::formatv(
-          "kc must be a multiple of the 32 steps of an AMX tile, not {0}",
-          schedule.kc);
+          "kc must be a multiple of the {0} steps of an AMX tile, not {1}",
+          tileSteps, schedule.kc);
   } else if (std::string reason = rejectTile(schedule, shape, target);
              !reason.empty()) {
     return reason;
@@ -243,7 +245,7 @@ std::vector<MatmulSchedule> listMatmulSchedules(const MatmulShape &shape,
           return rejectMatmulSchedule(schedule, shape, target);
         });
   };
-  if (shape.kind == MicrokernelKind::AmxBf16) {
+  if (shape.kind == MicrokernelKind::AmxTiles) {
     for (int64_t mr : {16, 32})
       for (int64_t nr : {16, 32}) {
         MatmulSchedule schedule;

@@ -24,14 +24,16 @@ enum class MicrokernelKind {
   /// Two steps of bf16 at once with f32 sums (vdpbf16ps). Both sides are bf16;
   /// the right side is packed in pairs of steps.
   Bf16Pairs,
-  /// AMX tiles of bf16 with f32 sums; the right side is packed in the same
-  /// pairs.
-  AmxBf16,
   /// Four steps of bytes at once with i32 sums (vpdpbusd): unsigned bytes on
-  /// the
-  /// left, signed bytes on the right, which is packed in fours of steps.
+  /// the left, signed bytes on the right, which is packed in fours of steps.
   ByteQuads,
+  /// AMX tiles with the factors and sums of Bf16Pairs or ByteQuads, whose right
+  /// side is packed in the same way.
+  AmxTiles,
 };
+
+/// The steps of a row of an AMX tile, 64 bytes, of elements of type `factor`.
+int64_t getAmxSteps(mlir::Type factor);
 
 /// Makes `format` that of the instruction which multiplies operands as they are
 /// stored, several steps at once, and returns its kind; leaves it as it is, for
@@ -83,10 +85,13 @@ emitMultiplyAccumulate(KernelBuilder &builder, MicrokernelKind kind,
                        const TileRhs &rhs, mlir::Value count,
                        mlir::ValueRange accumulators);
 
-/// The whole of a tile for AmxBf16: sums[r][c] (+)= sum over k < count of
-/// lhs[r][k] * rhs[k][c], for `rows` (16 or 32) rows of bf16 from `lhs` on,
+/// The whole of a tile for AmxTiles: sums[r][c] (+)= sum over k < count of
+/// lhs[r][k] * rhs[k][c], for `rows` (16 or 32) rows from `lhs` on,
 /// lhsRowStride elements apart, and `columns` (16 or 32) columns; `count` is a
-/// multiple of 32. The sums are stored, rows `sumsRowStride` floats apart.
+/// multiple of getAmxSteps. Where the right side is of bf16 the left one is too
+/// and the sums are f32; where it is of signed bytes the left one is of
+/// unsigned bytes and the sums are i32. They are stored, rows `sumsRowStride`
+/// sums apart.
 void emitAmxTile(KernelBuilder &builder, int64_t rows, int64_t columns,
                  mlir::Value lhs, mlir::Value lhsRowStride, const TileRhs &rhs,
                  mlir::Value count, bool startsAtZero, mlir::Value sums,
@@ -127,7 +132,7 @@ void emitPackPanel(KernelBuilder &builder, const TileShape &tile,
                    mlir::Value validColumns, mlir::Value target);
 
 /// As emitPackPanel, of a source of bf16 and in the form that Bf16Pairs and
-/// AmxBf16 multiply: a row of `target` is a pair of steps, two bf16 in the
+/// AmxTiles multiply: a row of `target` is a pair of steps, two bf16 in the
 /// place of each accumulator. Behind `steps`, up to a multiple of 32, are
 /// zeros, for which `target` has room.
 void emitPackPairs(KernelBuilder &builder, const TileShape &tile,
@@ -138,7 +143,7 @@ void emitPackPairs(KernelBuilder &builder, const TileShape &tile,
 /// Copies to `target` a panel of a right side of 8-bit codes that was packed
 /// ahead, `steps` rows of tile.columns() codes of `codeType` from `source` on,
 /// widened as `kind` multiplies it: to the accumulators' type, or for Bf16Pairs
-/// and AmxBf16 to bf16 in pairs of rows, with zeros behind an odd last one.
+/// and AmxTiles to bf16 in pairs of rows, with zeros behind an odd last one.
 void emitWidenPanel(KernelBuilder &builder, MicrokernelKind kind,
                     const TileShape &tile, mlir::Type codeType,
                     mlir::Value source, mlir::Value steps, mlir::Value target);

@@ -1,5 +1,5 @@
-// The microkernel in AMX tiles: 16 x 16 sums of 16 x 32 by 32 x 16 elements of
-// bf16 an instruction.
+// The microkernel in AMX tiles: 16 x 16 sums an instruction, of 16 x 32 by
+// 32 x 16 elements of bf16, or of 16 x 64 unsigned by 64 x 16 signed bytes.
 //
 // Every tile register holds 16 rows of 64 bytes: the configuration of the tile
 // unit is one for the whole kernel. Rows that do not exist are computed from
@@ -32,9 +32,10 @@ public:
     call("llvm.x86.tilestored64.internal", Type(),
          {rows, bytes, pointer, strideBytes, tile});
   }
-  Value multiplyAdd(Value lhs, Value rhs, Value sums) {
-    return call("llvm.x86.tdpbf16ps.internal", type,
-                {rows, bytes, bytes, sums, lhs, rhs});
+  Value multiplyAdd(Type factor, Value lhs, Value rhs, Value sums) {
+    return call(factor.isBF16() ? "llvm.x86.tdpbf16ps.internal"
+                                : "llvm.x86.tdpbusd.internal",
+                type, {rows, bytes, bytes, sums, lhs, rhs});
   }
 
 private:
@@ -61,15 +62,24 @@ private:
 
 } // namespace
 
+int64_t getAmxSteps(Type factor) {
+  return kTileBytes * 8 / factor.getIntOrFloatBitWidth();
+}
+
 void emitAmxTile(KernelBuilder &builder, int64_t rows, int64_t columns,
                  Value lhs, Value lhsRowStride, const TileRhs &rhs, Value count,
                  bool startsAtZero, Value sums, int64_t sumsRowStride) {
   AmxEmitter amx(builder);
-  Type bf16 = builder.ops().getBF16Type(), f32 = builder.ops().getF32Type();
+  Type factor = rhs.elementType, f32 = builder.ops().getF32Type();
+  const int64_t factorBytes = factor.getIntOrFloatBitWidth() / 8;
+  const int64_t stepsTogether = 4 / factorBytes;
   int64_t rowTiles = rows / kTileRows, columnTiles = columns / 16;
-  Value lhsStrideBytes = builder.mul(lhsRowStride, builder.constant(2));
-  Value rhsStrideBytes = builder.mul(rhs.rowStride, builder.constant(2));
+  Value lhsStrideBytes =
+      builder.mul(lhsRowStride, builder.constant(factorBytes));
+  Value rhsStrideBytes =
+      builder.mul(rhs.rowStride, builder.constant(factorBytes));
   Value sumsStrideBytes = builder.constant(sumsRowStride * 4);
+  // Sums of either type are four bytes wide.
   auto sumsAt = [&](int64_t row, int64_t column) {
     return builder.advance(
         sums, f32,
@@ -81,27 +91,29 @@ void emitAmxTile(KernelBuilder &builder, int64_t rows, int64_t columns,
       accumulators.push_back(
           startsAtZero ? amx.zero()
                        : amx.load(sumsAt(row, column), sumsStrideBytes));
-  // 32 steps are 16 rows of pairs of the right side.
+  // The steps of a tile are 16 rows of the right side.
   accumulators = builder.loop(
-      builder.constant(0), count, 32, accumulators,
+      builder.constant(0), count, getAmxSteps(factor), accumulators,
       [&](Value step, ValueRange carried) -> SmallVector<Value> {
-        Value pair = builder.div(step, builder.constant(2));
-        Value right = builder.advance(rhs.pointer, bf16,
-                                      builder.mul(pair, rhs.rowStride));
+        Value rhsRow = builder.div(step, builder.constant(stepsTogether));
+        Value right = builder.advance(rhs.pointer, factor,
+                                      builder.mul(rhsRow, rhs.rowStride));
         SmallVector<Value> rhsTiles, next;
         for (int64_t column = 0; column < columnTiles; ++column)
           rhsTiles.push_back(amx.load(
-              builder.advance(right, bf16, builder.constant(column * 32)),
+              builder.advance(right, factor,
+                              builder.constant(column * 16 * stepsTogether)),
               rhsStrideBytes));
         for (int64_t row = 0; row < rowTiles; ++row) {
           Value offset = builder.add(
               builder.mul(builder.constant(row * kTileRows), lhsRowStride),
               step);
           Value left =
-              amx.load(builder.advance(lhs, bf16, offset), lhsStrideBytes);
+              amx.load(builder.advance(lhs, factor, offset), lhsStrideBytes);
           for (int64_t column = 0; column < columnTiles; ++column)
-            next.push_back(amx.multiplyAdd(
-                left, rhsTiles[column], carried[row * columnTiles + column]));
+            next.push_back(
+                amx.multiplyAdd(factor, left, rhsTiles[column],
+                                carried[row * columnTiles + column]));
         }
         return next;
       });

@@ -341,7 +341,8 @@ bool canRun(const std::string &name) {
   return succeeded(target) && target->vectorBits <= host.vectorBits &&
          (!target->hasAvx512 || host.hasAvx512) &&
          (!target->hasAvx512Bf16 || host.hasAvx512Bf16) &&
-         (!target->hasAmxBf16 || host.hasAmxBf16);
+         (!target->hasAmxBf16 || host.hasAmxBf16) &&
+         (!target->hasAmxInt8 || host.hasAmxInt8);
 }
 
 } // namespace aitune::testing

@@ -244,7 +244,9 @@ struct CandidateResult {
 
 /// Kernels that LibTorch's own operators were faster than. It runs them.
 struct LibTorchWin {
-  std::string kernels;           ///< their names, with a + between them
+  /// Their names with a + between them, each behind the number of its launches
+  /// where there are several: "64 x matmul_0+add_1".
+  std::string kernels;
   std::vector<int64_t> traceOps; ///< positions in the trace, of all times
   int times = 0;                 ///< times that the model has them
   /// The kernels' and LibTorch's microseconds for one time.

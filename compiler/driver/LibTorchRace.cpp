@@ -12,6 +12,7 @@
 #include "compiler/measure/Measure.h"
 #include "compiler/plan/PlanBuilder.h"
 #include "runtime/status/status_macros.h"
+#include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 
@@ -40,8 +41,8 @@ constexpr double kSeconds = 0.02;
 /// Of the build so far, the share that the race may take. Forms with the
 /// greatest share come first.
 constexpr double kBuildShare = 0.1;
-/// A group of more launches is not measured: that takes as many measurements.
-constexpr size_t kMostLaunches = 64;
+/// A group of more kernels is not measured: that takes as many measurements.
+constexpr size_t kMostKernels = 64;
 
 /// Groups of one form.
 struct Form {
@@ -92,10 +93,35 @@ double undisturbed(const Measurement &measured) {
   return measured.undisturbed();
 }
 
+/// A kernel of a group.
+struct LaunchedKernel {
+  ait::LaunchOp first;  ///< the first launch of it
+  int64_t launches = 0; ///< the number of its launches in the group
+};
+
+/// The kernels of a group, in the order of their first launches. A recurrent
+/// layer has few of them and several launches a step.
+std::vector<LaunchedKernel> kernelsOf(const OperatorGroup &group) {
+  std::vector<LaunchedKernel> kernels;
+  llvm::StringMap<size_t> places;
+  for (ait::LaunchOp launch : group.launches) {
+    const auto [place, isNew] =
+        places.try_emplace(launch.getKernel(), kernels.size());
+    if (isNew)
+      kernels.push_back({launch});
+    ++kernels[place->second].launches;
+  }
+  return kernels;
+}
+
 std::string namesOf(const OperatorGroup &group) {
   std::string names;
-  for (ait::LaunchOp launch : group.launches)
-    absl::StrAppend(&names, names.empty() ? "" : "+", launch.getKernel().str());
+  for (LaunchedKernel &kernel : kernelsOf(group)) {
+    absl::StrAppend(&names, names.empty() ? "" : "+");
+    if (kernel.launches > 1)
+      absl::StrAppend(&names, kernel.launches, " x ");
+    absl::StrAppend(&names, kernel.first.getKernel().str());
+  }
   return names;
 }
 
@@ -121,13 +147,14 @@ void LibTorchRace::collectForms() {
   std::map<std::string, Form> byForm;
   for (OperatorGroup &group : groupByOperators(module)) {
     double microseconds = 0;
-    bool isKnown = group.launches.size() <= kMostLaunches &&
+    std::vector<LaunchedKernel> kernels = kernelsOf(group);
+    bool isKnown = kernels.size() <= kMostKernels &&
                    (options.quantization.empty() || !isOfCodes(group, module));
-    for (ait::LaunchOp launch : group.launches) {
-      auto found = chosen.microseconds.find(launch.getKernel());
+    for (LaunchedKernel &kernel : kernels) {
+      auto found = chosen.microseconds.find(kernel.first.getKernel());
       isKnown &= found != chosen.microseconds.end();
       if (found != chosen.microseconds.end())
-        microseconds += found->second;
+        microseconds += kernel.launches * found->second;
     }
     total += microseconds;
     Form &form = byForm[group.form];
@@ -167,15 +194,15 @@ absl::StatusOr<Measurement> LibTorchRace::time(const OperatorGroup &group,
 /// of a machine changes. Negative if it cannot be measured.
 double LibTorchRace::timeAgain(const OperatorGroup &group) {
   double sum = 0;
-  for (ait::LaunchOp launch : group.launches) {
-    auto best = chosen.best.find(launch.getKernel());
+  for (LaunchedKernel &kernel : kernelsOf(group)) {
+    auto best = chosen.best.find(kernel.first.getKernel());
     if (best == chosen.best.end())
       return -1;
-    func::FuncOp wrapper = wrapLaunch(module, launch);
+    func::FuncOp wrapper = wrapLaunch(module, kernel.first);
     std::vector<RaceEntry> entries;
     entries.push_back(
         {buildCandidatePlan(wrapper, ait::getModuleSymbols(module),
-                            launch.getKernel(), best->second),
+                            kernel.first.getKernel(), best->second),
          best->second.objects});
     wrapper.erase();
     // Not for a kernel: it was judged when it was chosen.
@@ -186,7 +213,7 @@ double LibTorchRace::timeAgain(const OperatorGroup &group) {
     absl::StatusOr<std::vector<Measurement>> measured = race->measure(kSeconds);
     if (!measured.ok() || measured->front().microseconds < 0)
       return -1;
-    sum += measured->front().undisturbed();
+    sum += kernel.launches * measured->front().undisturbed();
   }
   return sum;
 }

@@ -21,6 +21,7 @@ using testing::Field;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
+using testing::StartsWith;
 
 namespace aitune {
 namespace {
@@ -70,6 +71,12 @@ func.func @main(%x: tensor<2048xDEPTHxf32>) -> tensor<2048x512xf32> {
   return %2 : tensor<2048x512xf32>
 })";
 
+constexpr char kWithoutRecurrence[] = R"(
+func.func @main(%x: tensor<2048x512xf32>) -> tensor<2048x512xf32> {
+  %0 = ait.fallback %x {trace_ops = array<i64: 0>, operators = ["aten::lstm"], reasons = ["faster"], input_values = array<i64: 0>, output_values = array<i64: 1>} : (tensor<2048x512xf32>) -> tensor<2048x512xf32>
+  return %0 : tensor<2048x512xf32>
+})";
+
 /// Computes nothing, for some time.
 class Waits : public FallbackRegion {
 public:
@@ -88,16 +95,16 @@ private:
   const double microseconds;
 };
 
-/// A part that gives 2048 x 512 numbers; it reads as many, or the model's input
-/// of 2048 x `depth` if the product (call 0) is in it.
+/// A part that gives `rows` x 512 numbers; it reads as many, or the model's
+/// input of `rows` x `depth` if the product (call 0) is in it.
 LibTorchPart makePart(absl::Span<const int64_t> ops, double microseconds,
-                      int depth) {
+                      int rows, int depth) {
   LibTorchPart part;
   part.traceOps.assign(ops.begin(), ops.end());
   TensorTypeProto input, output;
   for (TensorTypeProto *type : {&input, &output}) {
     type->set_dtype(static_cast<int>(DataType::kFloat32));
-    type->add_sizes()->set_value(2048);
+    type->add_sizes()->set_value(rows);
   }
   input.add_sizes()->set_value(ops.front() == 0 ? depth : 512);
   output.add_sizes()->set_value(512);
@@ -137,7 +144,8 @@ protected:
     MLIRContext context(dialects);
     auto parse = [&](const std::string &text) {
       return parseSourceString<ModuleOp>(
-          absl::StrReplaceAll(text, {{"DEPTH", absl::StrCat(depth)}}),
+          absl::StrReplaceAll(text, {{"DEPTH", absl::StrCat(depth)},
+                                     {"2048", absl::StrCat(rows)}}),
           &context);
     };
     auto module = parse(model);
@@ -151,7 +159,7 @@ protected:
       auto found = times.find({ops.begin(), ops.end()});
       if (found == times.end())
         return absl::UnimplementedError("made up to be none");
-      return makePart(ops, found->second, depth);
+      return makePart(ops, found->second, rows, depth);
     };
     options.libtorch.leastSeconds = 60;
     OwningOpRef<ModuleOp> second;
@@ -185,6 +193,7 @@ protected:
   }
 
   DialectRegistry dialects;
+  int rows = 2048; ///< rows of the models' tensors
   std::vector<float> weights;
   std::vector<int64_t> left; ///< calls that were imported as LibTorch's
 };
@@ -249,6 +258,32 @@ TEST_F(LibTorchRaceTest, LeavesTheCostlyPartAlone) {
   EXPECT_THAT(left, ElementsAre(0));
   ASSERT_THAT(result.libtorchWins, SizeIs(1));
   EXPECT_THAT(result.libtorchWins[0].traceOps, ElementsAre(0));
+}
+
+/// A recurrent layer (call 0): a product a step.
+std::string recurrence(int steps) {
+  const std::string type = "tensor<2048x512xf32>";
+  std::string text = absl::StrCat("func.func @main(%v0: ", type, ") -> ", type,
+                                  "{\n  %w = ait.constant 0 : "
+                                  "tensor<DEPTHx512xf32>\n");
+  for (int step = 0; step < steps; ++step)
+    absl::StrAppend(&text, "  %v", step + 1, " = ait.matmul %v", step,
+                    ", %w : (", type, ", tensor<DEPTHx512xf32>) -> ", type,
+                    " loc(fused<0 : i64>[\"lstm\"])\n");
+  return absl::StrCat(text, "  return %v", steps, " : ", type, "\n}");
+}
+
+TEST_F(LibTorchRaceTest, ManyLaunchesOfOneKernelAreMeasuredAsOne) {
+  rows = 16;
+  const CompileCounts before = compileCounts();
+  const CompileResult result =
+      build({{{0}, 1}}, kWithoutRecurrence, 1, recurrence(100), 512);
+  EXPECT_THAT(left, ElementsAre(0));
+  ASSERT_THAT(result.libtorchWins, SizeIs(1));
+  EXPECT_THAT(result.libtorchWins[0].kernels, StartsWith("100 x matmul"));
+  EXPECT_EQ(result.libtorchWins[0].times, 1);
+  EXPECT_EQ(fallbacks(result), 1);
+  EXPECT_EQ(compileCounts().kernels - before.kernels, 1);
 }
 
 TEST(LibTorchWins, SaveTheirShareOfTheirTime) {

@@ -156,8 +156,9 @@ TEST_F(CTuning, ListsTheBackends) {
     }
     usable[backend.name] = backend.usable_devices;
   }
-  for (const char* name : {"TorchAOBackend", "TorchEagerBackend",
-                           "TorchInductorBackend", "TorchScriptBackend"})
+  for (const char* name :
+       {"TorchAOBackend", "TorchCudaGraphsBackend", "TorchEagerBackend",
+        "TorchInductorBackend", "TorchScriptBackend"})
     EXPECT_THAT(usable, Contains(Key(name)));
   std::map<std::string, int32_t> settings;
   for (size_t i = 0; i < ait_backends_settings(backends); ++i) {

@@ -54,13 +54,14 @@ TEST_F(BackendsTest, AreRegisteredByName) {
       EXPECT_FALSE(backend.devices[1].reason.empty());
     }
   }
-  EXPECT_THAT(names, ElementsAre("TorchAOBackend", "TorchEagerBackend",
-                                 "TorchInductorBackend", "TorchScriptBackend"));
+  EXPECT_THAT(names, ElementsAre("TorchAOBackend", "TorchCudaGraphsBackend",
+                                 "TorchEagerBackend", "TorchInductorBackend",
+                                 "TorchScriptBackend"));
 }
 
 TEST_F(BackendsTest, GiveEagersResults) {
-  for (const char* name :
-       {"TorchEagerBackend", "TorchInductorBackend", "TorchScriptBackend"}) {
+  for (const char* name : {"TorchCudaGraphsBackend", "TorchEagerBackend",
+                           "TorchInductorBackend", "TorchScriptBackend"}) {
     auto source = SourceOf(kNet);
     auto backend = BackendOf(name);
     const at::Tensor x = at::randn({2, 3});
@@ -75,8 +76,8 @@ TEST_F(BackendsTest, GiveEagersResults) {
 
 TEST_F(BackendsTest, AGpuThatThereIsNotIsAnErrorAndTheCpuStillWorks) {
   if (cuda::Device::Open(0).ok()) GTEST_SKIP() << "there is a GPU";
-  for (const char* name :
-       {"TorchEagerBackend", "TorchInductorBackend", "TorchScriptBackend"}) {
+  for (const char* name : {"TorchCudaGraphsBackend", "TorchEagerBackend",
+                           "TorchInductorBackend", "TorchScriptBackend"}) {
     auto source = SourceOf(kNet);
     auto backend = BackendOf(name);
     const at::Tensor x = at::randn({2, 3});
@@ -266,8 +267,8 @@ TEST_F(BackendsTest, MaxAutotuneMeasures) {
 
 TEST_F(BackendsTest, AutocastComputesNarrowAndRestoresTheDtype) {
   const at::Tensor x = at::randn({16, 3});
-  for (const char* name :
-       {"TorchEagerBackend", "TorchInductorBackend", "TorchScriptBackend"}) {
+  for (const char* name : {"TorchCudaGraphsBackend", "TorchEagerBackend",
+                           "TorchInductorBackend", "TorchScriptBackend"}) {
     auto source = SourceOf(kNet);
     auto backend = BackendOf(name, {{"autocast_enabled", true},
                                     {"autocast_dtype", DataType::kBFloat16}});
@@ -287,8 +288,8 @@ TEST_F(BackendsTest, AutocastComputesNarrowAndRestoresTheDtype) {
 
 TEST_F(BackendsTest, StateDictsBringTheArtifactBack) {
   const at::Tensor x = at::randn({2, 3});
-  for (const char* name :
-       {"TorchEagerBackend", "TorchInductorBackend", "TorchScriptBackend"}) {
+  for (const char* name : {"TorchCudaGraphsBackend", "TorchEagerBackend",
+                           "TorchInductorBackend", "TorchScriptBackend"}) {
     auto source = SourceOf(kNet);
     auto backend = BackendOf(name);
     ASSERT_TRUE(backend->Build(Request(source, {x})).ok());

@@ -30,8 +30,8 @@ absl::StatusOr<c10::IValue> CallWith(const TorchScriptSource& source,
 
 // A decoder's first step has no cache yet.
 TEST(EagerCalls, TakeArgumentsOfAnotherNesting) {
-  for (const char* name :
-       {"TorchEagerBackend", "TorchInductorBackend", "TorchScriptBackend"}) {
+  for (const char* name : {"TorchCudaGraphsBackend", "TorchEagerBackend",
+                           "TorchInductorBackend", "TorchScriptBackend"}) {
     auto model = Model::FromSource(R"(
 def forward(self, x: Tensor, cache: Optional[Tuple[Tensor, Tensor]] = None, scale: float = 2.0) -> Tuple[Tensor, Tensor]:
     y = x * scale
@@ -121,8 +121,8 @@ def forward(self, x: Tensor, y: Tensor):
     y.mul_(2)
     return x + 1
 )");
-  for (const char* name :
-       {"TorchEagerBackend", "TorchInductorBackend", "TorchScriptBackend"}) {
+  for (const char* name : {"TorchCudaGraphsBackend", "TorchEagerBackend",
+                           "TorchInductorBackend", "TorchScriptBackend"}) {
     auto backend = BackendOf(name);
     BuildRequest request = RequestOf(source, {});
     request.samples = {

@@ -56,8 +56,8 @@ def forward(self, x: Tensor):
 }
 
 TEST(Results, MayBeNestedByTheSizes) {
-  for (const char* name :
-       {"TorchEagerBackend", "TorchInductorBackend", "TorchScriptBackend"}) {
+  for (const char* name : {"TorchCudaGraphsBackend", "TorchEagerBackend",
+                           "TorchInductorBackend", "TorchScriptBackend"}) {
     auto source = SourceOf(R"(
 def forward(self, x: Tensor) -> Dict[str, List[Tensor]]:
     rows: Dict[str, List[Tensor]] = {}

@@ -96,7 +96,8 @@ TEST_P(CheckpointTest, LoadingCompilesNothing) {
 
 TEST_P(CheckpointTest, OtherBackendsComeBackToo) {
   const at::Tensor x = at::ones({2, 3});
-  for (const char* kind : {"TorchEagerBackend", "TorchScriptBackend"}) {
+  for (const char* kind :
+       {"TorchCudaGraphsBackend", "TorchEagerBackend", "TorchScriptBackend"}) {
     fs::remove_all(path_);
     Save(kind);
     auto loaded = LoadCheckpoint(path_);
@@ -132,8 +133,8 @@ float FirstElement(const absl::StatusOr<c10::IValue>& result) {
 
 // Whoever changed the state, and whether versions hold what it was.
 TEST_P(CheckpointTest, LoadedModelsStartFromTheStateThatWasSaved) {
-  for (const char* kind :
-       {"TorchEagerBackend", "TorchInductorBackend", "TorchScriptBackend"}) {
+  for (const char* kind : {"TorchCudaGraphsBackend", "TorchEagerBackend",
+                           "TorchInductorBackend", "TorchScriptBackend"}) {
     for (const bool by_owner : {false, true}) {
       fs::remove_all(path_);
       source_ = CountingSource();

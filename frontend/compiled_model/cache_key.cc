@@ -72,12 +72,12 @@ std::string TextOf(const CompileOptions& options) {
 
 std::string TextOf(const TraceOptions& options) {
   const auto& [iterations, loop_ops, ops, seed, anchor, for_gpu, rolled,
-               outlines, sees_parts, progress] = options;
-  return absl::StrCat(" iterations=", iterations, " loop ops=", loop_ops,
-                      " ops=", ops, " seed=", seed,
-                      " anchor=", absl::StrJoin(anchor, ","), " gpu=", for_gpu,
-                      rolled ? " rolled" : "", outlines ? "" : " plain",
-                      sees_parts ? "" : " unseen");
+               outlines, sees_parts, libtorch_only, progress] = options;
+  return absl::StrCat(
+      " iterations=", iterations, " loop ops=", loop_ops, " ops=", ops,
+      " seed=", seed, " anchor=", absl::StrJoin(anchor, ","), " gpu=", for_gpu,
+      rolled ? " rolled" : "", outlines ? "" : " plain",
+      sees_parts ? "" : " unseen", libtorch_only ? " LibTorch" : "");
 }
 
 // Numbers to the last bit, which their descriptions round.

@@ -276,6 +276,7 @@ class ModuleImporter {
       return Reject(wanted->second);
     }
     if (!op.must_fall_back.empty()) return Reject(op.must_fall_back);
+    if (trace_.libtorch_only) return Reject("nothing is to be compiled");
     if (op.results.empty()) return Reject("the call has no results");
     for (ValueId id : op.results) {
       if (id < 0) continue;

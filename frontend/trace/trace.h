@@ -140,6 +140,8 @@ struct Trace {
   std::vector<std::string> notes;  // decisions of tracing, for --explain
   // Whether a call may draw random numbers, so that two may differ.
   bool draws_random_numbers = false;
+  // Whether LibTorch is to run all operators, also those that can be compiled.
+  bool libtorch_only = false;
   // Makes a region that runs ops[i] for each i of `op_indices`, in order, in
   // LibTorch. `inputs` are the values that it reads, `outputs` the values that
   // it must compute.

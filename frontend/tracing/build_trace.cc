@@ -419,7 +419,10 @@ absl::StatusOr<Trace> BuildTrace(const Model& model,
     if (trace.ok() && !first_error.ok())
       trace->notes.push_back(absl::StrCat("the model refuses larger sizes: ",
                                           first_error.message()));
-    if (trace.ok()) trace->draws_random_numbers = draws;
+    if (trace.ok()) {
+      trace->draws_random_numbers = draws;
+      trace->libtorch_only = options.libtorch_only;
+    }
     if (trace.ok() || !absl::IsInvalidArgument(trace.status())) return trace;
     if (first_error.ok()) first_error = trace.status();
   }
@@ -456,6 +459,7 @@ absl::StatusOr<Trace> BuildTrace(const Model& model, const ValueList& samples,
   }
   if (trace.ok()) {
     trace->draws_random_numbers = draws;
+    trace->libtorch_only = options.libtorch_only;
     return trace;
   }
   return WithInputs(status, samples);

@@ -46,6 +46,7 @@ struct TraceOptions {
   // Whether runs are made for what is outlined to be seen with inputs, which
   // only compiling it needs.
   bool sees_parts = true;
+  bool libtorch_only = false;  // Trace::libtorch_only
   // Called with the number of operators run so far, of which all probes count
   // as one, and the number expected, which does not know the lengths of loops.
   std::function<void(int done, int total)> progress;

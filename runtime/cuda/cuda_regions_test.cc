@@ -137,6 +137,64 @@ TEST_F(RegionTest, WithoutARecorderRunsWithoutAGraph) {
   EXPECT_EQ(gpu.graph_launches, 0);
 }
 
+// Adds one, also in the replays of a graph.
+struct AddOneInGraphs : FallbackRegion {
+  absl::Status Run(absl::Span<const RegionValue> inputs,
+                   absl::Span<const int64_t>,
+                   absl::Span<RegionValue> outputs) const override {
+    ++runs;
+    const auto* from =
+        static_cast<const float*>(std::get<TensorView>(inputs[0]).data);
+    const auto& view = std::get<TensorView>(outputs[0]);
+    auto* to = static_cast<float*>(view.data);
+    const auto work = [from, to, count = view.sizes[0]] {
+      for (int64_t i = 0; i < count; ++i) to[i] = from[i] + 1;
+    };
+    if (gpu.recording)
+      gpu.recording_now.push_back(work);
+    else
+      work();
+    return absl::OkStatus();
+  }
+  mutable int runs = 0;
+};
+
+// A model of which nothing is compiled.
+TEST_F(RegionTest, ARegionAloneIsAGraphForEachSetOfSizes) {
+  TestPlan plan;
+  const SizeExpression n = plan.Symbol(1, 1 << 20, 0, 0);
+  const int x = plan.Input({n}), y = plan.Output({n});
+  FallbackCall* call = plan.AddStep({x}, {y})->mutable_fallback();
+  call->set_operator_("mylib::add_one");
+  call->set_reason("nothing is to be compiled");
+  plan.plan.add_output_values(y);
+  plan.plan.set_device("cuda");
+  CudaExecutable::Options options;
+  options.recorder = recorder_;
+  std::vector<std::unique_ptr<FallbackRegion>> regions;
+  auto region = std::make_unique<AddOneInGraphs>();
+  const AddOneInGraphs& add_one = *region;
+  regions.push_back(std::move(region));
+  auto loaded = CudaExecutable::Load(FakeDevice(), plan.plan, {}, {},
+                                     std::move(regions), options);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  executable_ = *std::move(loaded);
+  std::vector<float> small = {1, 2, 3}, large = {4, 5, 6, 7, 8};
+  std::vector<float> of_small(3), of_large(5);
+  for (int i = 0; i < 4; ++i) {
+    small[0] = large[0] = static_cast<float>(i);
+    ASSERT_TRUE(Run(small, of_small).ok());
+    EXPECT_THAT(of_small, ElementsAre(i + 1, 3, 4));
+    ASSERT_TRUE(Run(large, of_large).ok());
+    EXPECT_THAT(of_large, ElementsAre(i + 1, 6, 7, 8, 9));
+  }
+  EXPECT_EQ(executable_->GraphReason(), "");
+  // Of each: a call, the one before the recording, and the recording.
+  EXPECT_EQ(add_one.runs, 6);
+  EXPECT_EQ(recorder_->recordings, 2);
+  EXPECT_EQ(gpu.graph_launches, 4);
+}
+
 // Twice what a region lends, which counts its runs in the first element.
 ExecutablePlan TwiceLent() {
   TestPlan plan;

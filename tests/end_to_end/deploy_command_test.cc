@@ -82,8 +82,9 @@ TEST(BackendsCommand, ListsKindsModesAndOptions) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const json report = json::parse(outcome.out);
   EXPECT_THAT(Names(report["backends"]),
-              IsSupersetOf({"TorchAOBackend", "TorchEagerBackend",
-                            "TorchInductorBackend", "TorchScriptBackend"}));
+              IsSupersetOf({"TorchAOBackend", "TorchCudaGraphsBackend",
+                            "TorchEagerBackend", "TorchInductorBackend",
+                            "TorchScriptBackend"}));
   EXPECT_THAT(Names(report["modes"]),
               IsSupersetOf({"default", "reduce-overhead", "max-autotune"}));
   EXPECT_THAT(Names(report["options"]), IsSupersetOf({"max_autotune"}));
@@ -324,6 +325,8 @@ TEST(DeployCommand, SaysWhatIsWrong) {
        {std::tuple("--backend 'Nothing()'", 1, "Nothing"),
         {"--backend 'TorchInductorBackend(mode)'", 1, "NAME=VALUE"},
         {"--backend 'TorchInductorBackend(mode=fast)'", 1, "fast"},
+        {"--backend 'TorchCudaGraphsBackend(mode=default)'", 1,
+         "there is no field 'mode'"},
         {"--strategy Fastest", 2, "Fastest"},
         {"--strategy MinLatency --latency-budget 3", 2, "--strategy"},
         {"--latency-budget 1e-5 --seconds 0.02 --no-cache", 1,

@@ -35,7 +35,8 @@ using ::testing::Not;
 
 constexpr char kProbe[] = "aitune_test::probe";
 constexpr const char* kBackends[] = {
-    "TorchEagerBackend", "TorchInductorBackend", "TorchScriptBackend"};
+    "TorchCudaGraphsBackend", "TorchEagerBackend", "TorchInductorBackend",
+    "TorchScriptBackend"};
 
 // What the operator does besides doubling its argument.
 std::function<void()> on_probe;

@@ -88,7 +88,12 @@ absl::Status CompiledBackend::Prepare(BuildContext* context) {
   if (!options_.guard_filter_fn.empty())
     dispatch.guard_filter = FindGuardFilter(options_.guard_filter_fn);
   table_ = std::make_unique<Table>(std::move(dispatch));
-  if (context == nullptr) {
+  if (RunsEagerly()) {
+    history_.clear();
+    std::lock_guard<std::mutex> lock(kept_mutex_);
+    kept_.clear();
+    notes_.Clear();
+  } else if (context == nullptr) {
     table_->Remember(history_);
     AITUNE_ASSIGN_OR_RETURN(const auto anew, LoadKept());
     for (const std::vector<InputDescription>& wanted : anew) {

@@ -31,7 +31,7 @@ absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::Run(
   ++counters_->calls;
   const ScopedThreadCount threads = Threads();
   const Stance stance = CurrentStance();
-  if (stance == Stance::kForceEager) return RunEager(inputs);
+  if (stance == Stance::kForceEager || RunsEagerly()) return RunEager(inputs);
   if (IsWholeCall(inputs)) {
     if (stance != Stance::kFailOnRecompile) return RunEager(inputs);
     return absl::FailedPreconditionError(
@@ -97,6 +97,8 @@ absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::Run(
     memory_limit_->Check().IgnoreError();
     return leaves;
   }
+  if (options_.libtorch_only && !(*compiled)->GraphReason().empty())
+    ++counters_->eager_calls;
   return source()->FlattenResult((*compiled)->output_structure(),
                                  *std::move(leaves));
 }
@@ -106,6 +108,7 @@ absl::StatusOr<std::unique_ptr<BoundCall>> CompiledBackend::Bind(
     absl::Span<const RegionValue> outputs) const {
   if (config_.autocast_enabled)
     return absl::UnimplementedError("autocast converts the outputs");
+  if (RunsEagerly()) return absl::UnimplementedError(kRunsEagerly);
   const Stance stance = CurrentStance();
   if (stance != Stance::kDefault && stance != Stance::kFailOnRecompile)
     return absl::UnimplementedError(

@@ -103,6 +103,13 @@ class CompiledBackend : public TorchBackend {
     return OptionsOfVersion(*settings_, options_, device()).tf32Matmul &&
            !at::globalContext().allowTF32CuBLAS();
   }
+  // Whether LibTorch runs all calls in eager, whatever they are, and why.
+  bool RunsEagerly() const {
+    return options_.libtorch_only && !device().is_gpu();
+  }
+  static constexpr char kRunsEagerly[] =
+      "LibTorch runs all calls in eager: CUDA graphs are a GPU's, and the "
+      "model runs on a CPU";
   // Null beyond the limit of versions.
   absl::StatusOr<std::shared_ptr<CompiledModel>> Find(
       absl::Span<const RegionValue> inputs, OnMiss on_miss) const;

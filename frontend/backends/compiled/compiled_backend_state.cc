@@ -1,7 +1,10 @@
 // What is stored and reported of a compiling backend.
 #include <memory>
 #include <mutex>
+#include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -60,6 +63,7 @@ absl::StatusOr<std::vector<StepTime>> CompiledBackend::Profile(
   const Stance stance = CurrentStance();
   if (stance == Stance::kForceEager)
     return absl::UnimplementedError("the stance has LibTorch run the call");
+  if (RunsEagerly()) return absl::UnimplementedError(kRunsEagerly);
   if (IsWholeCall(inputs))
     return absl::UnimplementedError(
         "LibTorch runs the call: its arguments are nested in another way");
@@ -90,6 +94,14 @@ absl::StatusOr<std::vector<StepTime>> CompiledBackend::Profile(
 
 std::vector<std::string> CompiledBackend::Notes() const {
   std::vector<std::string> notes = notes_.Texts();
+  if (RunsEagerly()) notes.push_back(kRunsEagerly);
+  if (options_.libtorch_only) {
+    std::set<std::string> reasons;
+    for (const auto& version : LoadedVersions())
+      reasons.insert(version->GraphReason());
+    reasons.erase("");
+    notes.insert(notes.end(), reasons.begin(), reasons.end());
+  }
   const int64_t calls = table_ == nullptr ? 0 : table_->calls_beyond_limit();
   if (calls > 0)
     notes.push_back(absl::StrCat(

@@ -163,6 +163,8 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledBackend::BuildFor(
   BuildOptions build;
   build.compile = OptionsOfVersion(*settings_, options_, device());
   build.trace.seed = settings_->seed;
+  build.trace.libtorch_only = options_.libtorch_only;
+  build.trace.outlines = !options_.libtorch_only;
   build.cuda_graphs = options_.cudagraphs;
   build.cache = cache_.get();
   build.keep_artifact = true;
@@ -223,6 +225,7 @@ absl::StatusOr<bool> CompiledBackend::IsRight(const ValueList& arguments,
 
 absl::StatusOr<bool> CompiledBackend::Repair(
     absl::Span<const RegionValue> inputs) {
+  if (RunsEagerly()) return false;
   const ScopedThreadCount threads = Threads();
   AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<CompiledModel> version,
                           Find(inputs, OnMiss::kFail));
@@ -264,7 +267,8 @@ std::shared_ptr<CompiledModel> CompiledBackend::Loaded(
 }
 
 absl::Status CompiledBackend::CheckGraph(const CompiledModel& compiled) const {
-  notes_.Add(compiled.report(), source()->name());
+  // That LibTorch runs its operators is what was asked for.
+  if (!options_.libtorch_only) notes_.Add(compiled.report(), source()->name());
   return config_.fullgraph ? CheckFullGraph(compiled.report())
                            : absl::OkStatus();
 }

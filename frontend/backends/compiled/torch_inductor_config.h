@@ -67,6 +67,9 @@ class TorchInductorBackendConfig : public BackendConfig {
 struct InductorOptions {
   bool max_autotune = false;
   bool cudagraphs = false;
+  // Whether nothing is compiled: on a GPU LibTorch runs all operators of a
+  // version (TraceOptions::libtorch_only), on a CPU it runs the calls in eager.
+  bool libtorch_only = false;
   bool emulate_precision_casts = false;
   bool unchecked_indices = false;
   bool tf32_matmul = false, tf32_convolution = true;

@@ -597,6 +597,29 @@ AIT_API ait_error* ait_module_set_memory_limit(ait_module* module,
  * for results, captured graphs. The next call allocates it again. */
 AIT_API ait_error* ait_module_free_kept_memory(const ait_module* module);
 
+/* Has the memory that calls of compiled versions on a CPU take be the
+ * program's, from the next call on and after later tunings too: that of their
+ * results, and of intermediate values and scratch, which are kept for later
+ * calls (ait_module_free_kept_memory) and freed with the module.
+ *
+ * `allocate` gives memory of `bytes` > 0 bytes at a multiple of `alignment`
+ * bytes, a power of two; NULL: there is none, and the call fails with
+ * AIT_RESOURCE_EXHAUSTED. Memory that is not aligned so is
+ * AIT_INVALID_ARGUMENT. `release` frees what `allocate` gave for these numbers.
+ * Both get `user` and are called by any thread, by several at once, until the
+ * module and all its results are freed. They must not call functions of this
+ * module. Both NULL: the system's memory again.
+ *
+ * Not covered are weights, what LibTorch allocates (temporaries and results of
+ * the operators and calls that it runs), results of autocast, the runs of a
+ * tuning, and the bookkeeping of calls. AIT_INVALID_ARGUMENT for one function
+ * without the other, and for a module on a GPU. */
+AIT_API ait_error* ait_module_set_allocator(
+    ait_module* module,
+    void* (*allocate)(void* user, size_t bytes, size_t alignment),
+    void (*release)(void* user, void* memory, size_t bytes, size_t alignment),
+    void* user);
+
 /* The number of CPU threads, the calling one included, that calls of this
  * module and later tunings compute with; 0, as before it is set: as many as the
  * calling thread has. What ait_module_bind gave may keep the number that it was

@@ -45,6 +45,7 @@
 #include "runtime/backend/usage.h"
 #include "runtime/bundle/bundle.h"
 #include "runtime/control/call_limit.h"
+#include "runtime/control/host_allocator.h"
 #include "runtime/device/device.h"
 #include "runtime/executable/memory_use.h"
 #include "runtime/strategy/axis_detection.h"
@@ -348,6 +349,23 @@ class Module {
   absl::Status SetMemoryLimit(int64_t bytes);
   int64_t memory_limit() const;
 
+  // Has the memory that calls of compiled versions on a CPU take be the
+  // allocator's, from the next call on and after later tunings too: that of
+  // their results, of whatever size, and of intermediate values and scratch,
+  // which are kept for later calls (FreeKeptMemory) and freed with the module.
+  // Both functions empty: the system's again. They are called until the module
+  // and all results are gone, by the thread that lets these go, and must not
+  // call the module. Where it gives null (or throws), the call is
+  // kResourceExhausted; memory that is not aligned as asked for is
+  // kInvalidArgument.
+  //
+  // Not covered are weights, what LibTorch allocates (its operators'
+  // temporaries and results that it computes, also of calls that it runs
+  // whole), results of autocast, the runs of a tuning, and the
+  // bookkeeping of calls. kInvalidArgument for one function without the other,
+  // and for a module on a GPU.
+  absl::Status SetAllocator(aitune::HostAllocator allocator);
+
   // The number of CPU threads, the calling one included, that calls of this
   // module and its later tunings compute with, whatever runs them: compiled
   // kernels, libraries or LibTorch; 0: as many as the calling thread has, as
@@ -417,6 +435,8 @@ class Module {
       absl::StatusOr<aitune::frontend::LoadedCheckpoint> loaded,
       std::optional<aitune::Device> where);
   std::shared_ptr<aitune::Backend> backend() const;
+  // Gives `backend` the module's memory limit and allocator; mutex_ is held.
+  void SetMemoryOf(aitune::Backend& backend) const;
   void ForgetSamples();
   std::vector<aitune::BatchedSample> Samples() const;
   std::shared_ptr<aitune::frontend::TorchScriptSource> source() const;
@@ -448,7 +468,8 @@ class Module {
   // tuned.
   mutable std::shared_ptr<const aitune::frontend::Model> eager_;
   bool disabled_ = false;
-  int64_t memory_limit_ = 0;      // in bytes; 0: none
+  int64_t memory_limit_ = 0;                                // in bytes; 0: none
+  std::shared_ptr<const aitune::HostAllocator> allocator_;  // null: the system
   std::atomic<int> threads_ = 0;  // of a call; 0: those of the calling thread
   TuneReport report_;
   std::shared_ptr<const Builds> builds_;  // of the last tuning; null before

@@ -1,9 +1,11 @@
-// The memory that a module holds, and its limit.
+// The memory that a module holds, its limit, and where it is from.
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/api/module.h"
+#include "runtime/status/status_macros.h"
 
 namespace ait {
 
@@ -40,6 +42,34 @@ absl::Status Module::SetMemoryLimit(int64_t bytes) {
   memory_limit_ = bytes;
   if (backend_ != nullptr) backend_->SetMemoryLimit(bytes);
   return absl::OkStatus();
+}
+
+absl::Status Module::SetAllocator(aitune::HostAllocator allocator) {
+  const bool allocates = allocator.allocate != nullptr;
+  if (allocates != (allocator.release != nullptr))
+    return absl::InvalidArgumentError(
+        absl::StrCat("an allocator was given without the function that ",
+                     allocates ? "releases" : "allocates",
+                     " memory; give both, or none for the system's"));
+  AITUNE_ASSIGN_OR_RETURN(const aitune::Device device,
+                          aitune::Device::ParseCpuOrGpu(options_.device));
+  if (device.is_gpu())
+    return absl::InvalidArgumentError(
+        absl::StrCat("the module runs on ", options_.device,
+                     ", and an allocator is for memory of the CPU"));
+  std::shared_ptr<const aitune::HostAllocator> shared;
+  if (allocates)
+    shared =
+        std::make_shared<const aitune::HostAllocator>(std::move(allocator));
+  std::lock_guard<std::mutex> lock(mutex_);
+  allocator_ = std::move(shared);
+  if (backend_ != nullptr) backend_->SetAllocator(allocator_);
+  return absl::OkStatus();
+}
+
+void Module::SetMemoryOf(aitune::Backend& backend) const {
+  backend.SetMemoryLimit(memory_limit_);
+  if (allocator_ != nullptr) backend.SetAllocator(allocator_);
 }
 
 int64_t Module::memory_limit() const {

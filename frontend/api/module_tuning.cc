@@ -376,7 +376,7 @@ absl::Status Module::Tune(const aitune::Strategy& strategy,
   report_.backends = std::move(result->backends);
   report_.details = std::move(details);
   backend_ = std::move(result->backend);
-  if (backend_ != nullptr) backend_->SetMemoryLimit(memory_limit_);
+  if (backend_ != nullptr) SetMemoryOf(*backend_);
   in_tuning_ = backend_ == nullptr ? aitune::BackendUsage() : backend_->Usage();
   eager_calls_ = 0;
   eager_ = nullptr;

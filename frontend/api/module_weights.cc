@@ -61,6 +61,7 @@ absl::Status Module::ReplaceWeights(
   }
   source_ = next;
   backend_ = std::move(successor);
+  if (backend_ != nullptr) SetMemoryOf(*backend_);
   unused = std::exchange(eager_, nullptr);
   return absl::OkStatus();
 }

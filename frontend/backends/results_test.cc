@@ -4,9 +4,13 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/jit/api/module.h>
 
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <utility>
 
 #include "frontend/testing/backends.h"
+#include "runtime/control/host_allocator.h"
 
 namespace aitune::frontend {
 namespace {
@@ -87,6 +91,41 @@ def forward(self, x: Tensor) -> Tuple[Tensor, List[Tensor], int]:
   ASSERT_TRUE(outputs.ok()) << outputs.status();
   EXPECT_EQ(outputs->size(), 4u);
   ExpectAgrees(*source, *backend, x);
+}
+
+// A repair loads the version anew.
+TEST(Results, AreAnAllocatorsAlsoAfterARepair) {
+  int live = 0;
+  auto allocator = std::make_shared<HostAllocator>();
+  allocator->allocate = [&](int64_t bytes, int64_t alignment) {
+    ++live;
+    return std::aligned_alloc(static_cast<size_t>(alignment),
+                              static_cast<size_t>(bytes));
+  };
+  allocator->release = [&](void* memory, int64_t, int64_t) {
+    --live;
+    std::free(memory);
+  };
+  {
+    const auto source = SourceOf(kNet);
+    const auto backend = BackendOf("TorchInductorBackend");
+    const at::Tensor x = at::randn({2, 3});
+    ASSERT_TRUE(backend->Build(RequestOf(source, {x})).ok());
+    backend->SetAllocator(allocator);
+    ExpectAgrees(*source, *backend, x);
+    EXPECT_GT(live, 0);
+    const Sample call = *source->Flatten(ValueList({x}));
+    const auto repaired = backend->Repair(Values(call));
+    ASSERT_TRUE(repaired.ok()) << repaired.status();
+    EXPECT_FALSE(*repaired) << "nothing was wrong";
+    EXPECT_EQ(live, 0) << "the version before has gone";
+    ExpectAgrees(*source, *backend, x);
+    EXPECT_GT(live, 0);
+    backend->SetAllocator(nullptr);
+    EXPECT_EQ(live, 0);
+    ExpectAgrees(*source, *backend, x);
+    EXPECT_EQ(live, 0);
+  }
 }
 
 }  // namespace

@@ -448,6 +448,12 @@ void CompiledModel::FreeKeptMemory() const {
   for (const auto& outlined : outlined_) outlined->FreeKeptMemory();
 }
 
+void CompiledModel::SetAllocator(
+    std::shared_ptr<const HostAllocator> allocator) const {
+  for (const auto& outlined : outlined_) outlined->SetAllocator(allocator);
+  executable_->SetAllocator(std::move(allocator));
+}
+
 int64_t CompiledModel::EagerParts() const {
   int64_t runs = 0;
   for (const auto& program : outlined_programs_) runs += program->misfits();

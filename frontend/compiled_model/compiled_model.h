@@ -29,6 +29,7 @@
 #include "frontend/tracing/build_trace.h"
 #include "runtime/backend/bound_call.h"
 #include "runtime/cache/cache.h"
+#include "runtime/control/host_allocator.h"
 #include "runtime/device/device.h"
 #include "runtime/executable/executable.h"
 
@@ -199,6 +200,8 @@ class CompiledModel {
   int64_t MemoryInBytes() const;
   MemoryUse Memory() const;
   void FreeKeptMemory() const;
+  // Executable::SetAllocator, likewise. Repair forgets it.
+  void SetAllocator(std::shared_ptr<const HostAllocator> allocator) const;
   // The number of runs of parts of control flow for inputs that no compiled
   // version of the part was right for, in this version since it was loaded.
   int64_t EagerParts() const;

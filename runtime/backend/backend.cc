@@ -262,6 +262,10 @@ void Backend::SetMemoryLimit(int64_t bytes) {
   implementation_->SetMemoryLimit(bytes);
 }
 
+void Backend::SetAllocator(std::shared_ptr<const HostAllocator> allocator) {
+  implementation_->SetAllocator(std::move(allocator));
+}
+
 std::vector<Signature> Backend::Signatures() const {
   std::shared_lock<StateLock> lock(lock_);
   if (state() == BackendState::kInit) return {};

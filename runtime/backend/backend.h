@@ -146,6 +146,13 @@ class Backend {
   // and check it.
   void SetMemoryLimit(int64_t bytes);
 
+  // Has the memory of results and of intermediate values of later calls on a
+  // CPU be the allocator's; null: the system's, as at first. What is kept is
+  // freed; results that somebody has stay as they are. Where the allocator has
+  // none, the call is kResourceExhausted. Only compiling backends use it, and
+  // not for what LibTorch allocates.
+  void SetAllocator(std::shared_ptr<const HostAllocator> allocator);
+
   // The error of an earlier call that was found after Infer returned, such as
   // an index out of range on a GPU. It is certain to be found once the caller
   // has waited for the call's result. Each error is returned once. OK when

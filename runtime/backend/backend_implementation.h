@@ -24,6 +24,7 @@
 #include "runtime/backend/source_model.h"
 #include "runtime/backend/step_time.h"
 #include "runtime/backend/usage.h"
+#include "runtime/control/host_allocator.h"
 #include "runtime/device/device.h"
 #include "runtime/executable/memory_use.h"
 #include "runtime/tensor/data_type.h"
@@ -109,10 +110,13 @@ class BackendImplementation {
     return absl::UnimplementedError("this kind of backend has no steps");
   }
 
-  // See Backend::Memory, FreeKeptMemory and SetMemoryLimit. Thread-safe.
+  // See Backend::Memory, FreeKeptMemory, SetMemoryLimit and SetAllocator.
+  // Thread-safe.
   virtual MemoryUse Memory() const { return {}; }
   virtual void FreeKeptMemory() const {}
   virtual void SetMemoryLimit(int64_t /*bytes*/) {}
+  virtual void SetAllocator(
+      std::shared_ptr<const HostAllocator> /*allocator*/) {}
 
   // See Backend::Repair.
   virtual absl::StatusOr<bool> Repair(

@@ -2,7 +2,10 @@
 
 #include <sys/mman.h>
 
+#include <cstdint>
+#include <cstdlib>
 #include <limits>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -13,16 +16,41 @@ namespace {
 constexpr int64_t kCacheLine = 64;
 constexpr int64_t kHugePage = int64_t{2} << 20;
 
+// Null where it has none, or throws.
+void* AllocateBy(const HostAllocator& allocator, int64_t bytes) {
+  try {
+    return allocator.allocate(bytes, kCacheLine);
+  } catch (...) {
+    return nullptr;
+  }
+}
+
 }  // namespace
 
-absl::StatusOr<AlignedBuffer> AlignedBuffer::Allocate(int64_t bytes) {
+void AlignedBuffer::Free::operator()(char* data) const {
+  if (allocator == nullptr)
+    std::free(data);
+  else
+    allocator->release(data, bytes, kCacheLine);
+}
+
+absl::StatusOr<AlignedBuffer> AlignedBuffer::Allocate(
+    int64_t bytes, std::shared_ptr<const HostAllocator> allocator) {
   AlignedBuffer buffer;
   if (bytes == 0) return buffer;
-  const int64_t alignment = bytes >= 2 * kHugePage ? kHugePage : kCacheLine;
+  const bool is_systems = allocator == nullptr;
+  const int64_t alignment =
+      is_systems && bytes >= 2 * kHugePage ? kHugePage : kCacheLine;
   void* data = nullptr;
   if (bytes > 0 && bytes <= std::numeric_limits<int64_t>::max() - alignment) {
     const int64_t rounded = (bytes + alignment - 1) / alignment * alignment;
-    data = std::aligned_alloc(alignment, rounded);
+    if (!is_systems) {
+      data = AllocateBy(*allocator, rounded);
+      buffer.data_ = {static_cast<char*>(data), Free{allocator, rounded}};
+    } else {
+      data = std::aligned_alloc(alignment, rounded);
+      buffer.data_.reset(static_cast<char*>(data));
+    }
     // Advice only: without huge pages everything works as well.
     if (data != nullptr && alignment == kHugePage) {
       madvise(data, rounded, MADV_HUGEPAGE);
@@ -30,9 +58,14 @@ absl::StatusOr<AlignedBuffer> AlignedBuffer::Allocate(int64_t bytes) {
   }
   if (data == nullptr) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("cannot allocate ", bytes, " bytes of memory"));
+        absl::StrCat(is_systems ? "cannot allocate "
+                                : "the program's allocator gave no memory for ",
+                     bytes, is_systems ? " bytes of memory" : " bytes"));
   }
-  buffer.data_.reset(static_cast<char*>(data));
+  if (reinterpret_cast<uintptr_t>(data) % kCacheLine != 0)
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the program's allocator gave memory that is not aligned to the ",
+        kCacheLine, " bytes that it was asked for"));
   buffer.bytes_ = bytes;
   return buffer;
 }

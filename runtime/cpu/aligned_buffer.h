@@ -5,10 +5,11 @@
 #define AITUNE_RUNTIME_CPU_ALIGNED_BUFFER_H_
 
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
+#include <utility>
 
 #include "absl/status/statusor.h"
+#include "runtime/control/host_allocator.h"
 
 namespace aitune {
 
@@ -17,16 +18,29 @@ class AlignedBuffer {
  public:
   AlignedBuffer() = default;
 
-  // `bytes` bytes of memory, aligned to 64 bytes. 0 bytes give an empty buffer.
-  // kResourceExhausted when the system has not enough memory. Thread-safe.
-  static absl::StatusOr<AlignedBuffer> Allocate(int64_t bytes);
+  // `bytes` bytes of memory, aligned to 64 bytes, of `allocator`, which the
+  // buffer keeps; null: of the system. 0 bytes give an empty buffer.
+  // kResourceExhausted when there is not enough memory, kInvalidArgument when
+  // the allocator's is not aligned. Thread-safe.
+  static absl::StatusOr<AlignedBuffer> Allocate(
+      int64_t bytes, std::shared_ptr<const HostAllocator> allocator = nullptr);
 
   char* data() const { return data_.get(); }
   int64_t bytes() const { return bytes_; }
+  // Null for memory of the system and an empty buffer.
+  const HostAllocator* allocator() const {
+    return data_.get_deleter().allocator.get();
+  }
 
  private:
   struct Free {
-    void operator()(char* data) const { std::free(data); }
+    Free() {}  // not defaulted: AlignedBuffer is not complete yet
+    Free(std::shared_ptr<const HostAllocator> allocator, int64_t bytes)
+        : allocator(std::move(allocator)), bytes(bytes) {}
+    void operator()(char* data) const;
+
+    std::shared_ptr<const HostAllocator> allocator;
+    int64_t bytes = 0;  // that the allocator was asked for
   };
   std::unique_ptr<char, Free> data_;
   int64_t bytes_ = 0;

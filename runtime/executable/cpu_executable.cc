@@ -192,6 +192,12 @@ MemoryUse CpuExecutable::Memory() const {
   return use;
 }
 
+void CpuExecutable::SetAllocator(
+    std::shared_ptr<const HostAllocator> allocator) const {
+  impl_->plan->arenas().SetAllocator(allocator);
+  impl_->results.SetAllocator(std::move(allocator));
+}
+
 void CpuExecutable::FreeKeptMemory() const {
   impl_->plan->arenas().FreeKept();
   impl_->results.FreeKept();

@@ -44,6 +44,8 @@ class CpuExecutable : public Executable {
       int repeats) const override;
   MemoryUse Memory() const override;
   void FreeKeptMemory() const override;
+  void SetAllocator(
+      std::shared_ptr<const HostAllocator> allocator) const override;
   ResultPool* result_pool() const override;
   // Overwrites what calls left in memory that later ones use again, and must
   // not read before they write it: to find kernels that do. Not while a call is

@@ -5,12 +5,14 @@
 #define AITUNE_RUNTIME_EXECUTABLE_EXECUTABLE_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "runtime/control/host_allocator.h"
 #include "runtime/executable/fallback_region.h"
 #include "runtime/executable/memory_use.h"
 #include "runtime/plan/plan.pb.h"
@@ -100,6 +102,12 @@ class Executable {
   // results, and on a GPU captured graphs. The next call allocates it again.
   // Others may run meanwhile.
   virtual void FreeKeptMemory() const = 0;
+
+  // Has arenas and the memory of result_pool() be the allocator's from the next
+  // run on; null: the system's. What is kept of before is freed. Nothing on a
+  // GPU. Others may run meanwhile.
+  virtual void SetAllocator(
+      std::shared_ptr<const HostAllocator> /*allocator*/) const {}
 
   // Memory for large outputs of Run, which the caller may use instead of its
   // own; as long as the executable. Null on a GPU, whose memory LibTorch keeps.

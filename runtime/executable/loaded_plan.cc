@@ -24,8 +24,10 @@ constexpr int64_t kTrimBytes = int64_t{16} << 20;
 absl::StatusOr<AlignedBuffer> ArenaPool::Acquire(int64_t bytes) {
   AlignedBuffer arena;
   if (bytes == 0) return arena;
+  std::shared_ptr<const HostAllocator> allocator;
   {
     std::lock_guard<std::mutex> lock(mutex_);
+    allocator = allocator_;
     if (!free_.empty()) {
       arena = std::move(free_.back());
       free_.pop_back();
@@ -39,7 +41,8 @@ absl::StatusOr<AlignedBuffer> ArenaPool::Acquire(int64_t bytes) {
   total_bytes_ += bytes;    // counted before the budget is asked
   const absl::Status budget = CheckMemoryBudget();
   absl::StatusOr<AlignedBuffer> larger =
-      budget.ok() ? AlignedBuffer::Allocate(bytes) : budget;
+      budget.ok() ? AlignedBuffer::Allocate(bytes, std::move(allocator))
+                  : budget;
   if (!larger.ok()) {
     total_bytes_ -= bytes;
     Release(AlignedBuffer());
@@ -47,17 +50,35 @@ absl::StatusOr<AlignedBuffer> ArenaPool::Acquire(int64_t bytes) {
   return larger;
 }
 
+std::vector<AlignedBuffer> ArenaPool::TakeFree() {
+  std::vector<AlignedBuffer> taken;
+  for (const AlignedBuffer& arena : free_) total_bytes_ -= arena.bytes();
+  arenas_ -= free_.size();
+  taken.swap(free_);
+  free_.reserve(arenas_);  // so that Release never allocates
+  return taken;
+}
+
 void ArenaPool::FreeKept() {
   std::vector<AlignedBuffer> freed;  // freed when the lock is given back
   std::lock_guard<std::mutex> lock(mutex_);
-  for (const AlignedBuffer& arena : free_) total_bytes_ -= arena.bytes();
-  arenas_ -= free_.size();
-  freed.swap(free_);
-  free_.reserve(arenas_);  // so that Release never allocates
+  freed = TakeFree();
+}
+
+void ArenaPool::SetAllocator(std::shared_ptr<const HostAllocator> allocator) {
+  std::vector<AlignedBuffer> freed;  // freed when the lock is given back
+  std::lock_guard<std::mutex> lock(mutex_);
+  allocator_ = std::move(allocator);
+  freed = TakeFree();
 }
 
 void ArenaPool::Release(AlignedBuffer arena) {
+  AlignedBuffer other;  // what another allocator gave, freed without the lock
   std::lock_guard<std::mutex> lock(mutex_);
+  if (arena.allocator() != allocator_.get()) {
+    total_bytes_ -= arena.bytes();
+    other = std::exchange(arena, AlignedBuffer());
+  }
   free_.push_back(std::move(arena));
 }
 

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "runtime/control/host_allocator.h"
 #include "runtime/cpu/aligned_buffer.h"
 #include "runtime/cpu/kernel_library.h"
 #include "runtime/cpu/onednn_library.h"
@@ -52,6 +53,9 @@ class ArenaPool {
   // memory is short, or the thread's MemoryBudget is.
   absl::StatusOr<AlignedBuffer> Acquire(int64_t bytes);
   void Release(AlignedBuffer arena);
+  // Where arenas are from from now on (AlignedBuffer::Allocate). Frees those of
+  // before that no call is using; others go when they are released.
+  void SetAllocator(std::shared_ptr<const HostAllocator> allocator);
   // Frees the arenas that no call is using.
   void FreeKept();
   // Fills the free arenas with bytes that are no number and no index.
@@ -60,7 +64,11 @@ class ArenaPool {
   int64_t MemoryInBytes() const { return total_bytes_; }
 
  private:
+  // Empties the free arenas; mutex_ is held.
+  std::vector<AlignedBuffer> TakeFree();
+
   std::mutex mutex_;
+  std::shared_ptr<const HostAllocator> allocator_;  // null: the system
   std::vector<AlignedBuffer> free_;
   size_t arenas_ = 0;  // arenas in use and free
   std::atomic<int64_t> total_bytes_{0};

@@ -34,6 +34,8 @@ class ResultPool::Blocks {
   // Notes what a call needs, in bytes.
   void Need(int64_t bytes);
   void FreeKept();
+  void SetAllocator(std::shared_ptr<const HostAllocator> allocator);
+  std::shared_ptr<const HostAllocator> allocator() const;
   void Poison();
   int64_t free_bytes() const;
 
@@ -42,6 +44,7 @@ class ResultPool::Blocks {
   std::vector<AlignedBuffer> TakeExcess();
 
   mutable std::mutex mutex_;
+  std::shared_ptr<const HostAllocator> allocator_;  // null: the system
   std::vector<AlignedBuffer> free_;
   int64_t free_bytes_ = 0;
   // The most bytes that a call needed, in this window and in the one before it.
@@ -84,7 +87,12 @@ AlignedBuffer ResultPool::Blocks::Take(int64_t bytes) {
 
 void ResultPool::Blocks::Give(AlignedBuffer block) {
   std::vector<AlignedBuffer> excess;
+  AlignedBuffer other;  // what another allocator gave, freed without the lock
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (block.allocator() != allocator_.get()) {
+    other = std::move(block);
+    return;
+  }
   free_bytes_ += block.bytes();
   free_.push_back(std::move(block));
   excess = TakeExcess();
@@ -119,6 +127,20 @@ void ResultPool::Blocks::FreeKept() {
   free_bytes_ = 0;
 }
 
+void ResultPool::Blocks::SetAllocator(
+    std::shared_ptr<const HostAllocator> allocator) {
+  std::vector<AlignedBuffer> freed;  // freed when the lock is given back
+  const std::lock_guard<std::mutex> lock(mutex_);
+  allocator_ = std::move(allocator);
+  freed.swap(free_);
+  free_bytes_ = 0;
+}
+
+std::shared_ptr<const HostAllocator> ResultPool::Blocks::allocator() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return allocator_;
+}
+
 void ResultPool::Blocks::Poison() {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const AlignedBuffer& block : free_)
@@ -136,12 +158,15 @@ ResultPool::~ResultPool() = default;
 absl::StatusOr<std::vector<std::shared_ptr<char>>> ResultPool::Acquire(
     absl::Span<const int64_t> bytes) {
   std::vector<std::shared_ptr<char>> results(bytes.size());
+  const std::shared_ptr<const HostAllocator> allocator = blocks_->allocator();
+  const int64_t least = allocator == nullptr ? kLeastBytes : 1;
   int64_t need = 0;
   for (size_t i = 0; i < bytes.size(); ++i) {
-    if (bytes[i] < kLeastBytes) continue;
+    if (bytes[i] < least) continue;
     AlignedBuffer memory = blocks_->Take(bytes[i]);
     if (memory.data() == nullptr) {
-      AITUNE_ASSIGN_OR_RETURN(memory, AlignedBuffer::Allocate(bytes[i]));
+      AITUNE_ASSIGN_OR_RETURN(memory,
+                              AlignedBuffer::Allocate(bytes[i], allocator));
     }
     need += bytes[i];
     auto result = std::make_shared<Result>(std::move(memory), blocks_);
@@ -153,6 +178,10 @@ absl::StatusOr<std::vector<std::shared_ptr<char>>> ResultPool::Acquire(
 }
 
 void ResultPool::FreeKept() { blocks_->FreeKept(); }
+
+void ResultPool::SetAllocator(std::shared_ptr<const HostAllocator> allocator) {
+  blocks_->SetAllocator(std::move(allocator));
+}
 
 void ResultPool::Poison() { blocks_->Poison(); }
 

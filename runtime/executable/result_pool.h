@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "runtime/control/host_allocator.h"
 
 namespace aitune {
 
@@ -27,12 +28,16 @@ class ResultPool {
 
   // Uninitialised memory for the results of one call, aligned to 64 bytes:
   // element i has bytes[i] bytes, or is null where that is less than
-  // kLeastBytes. No two of them share memory, nor with what earlier calls
-  // returned and somebody still holds; it comes back when the last copy of the
-  // pointer goes, on any thread. kResourceExhausted when the system has not
-  // enough memory.
+  // kLeastBytes or, with an allocator, 0. No two of them share memory, nor with
+  // what earlier calls returned and somebody still holds; it comes back when
+  // the last copy of the pointer goes, on any thread. Errors: those of
+  // AlignedBuffer::Allocate.
   absl::StatusOr<std::vector<std::shared_ptr<char>>> Acquire(
       absl::Span<const int64_t> bytes);
+
+  // Where memory is from from now on (AlignedBuffer::Allocate). Frees what is
+  // free; results that others hold go when they come back.
+  void SetAllocator(std::shared_ptr<const HostAllocator> allocator);
 
   // Frees what is free.
   void FreeKept();

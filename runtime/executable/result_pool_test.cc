@@ -1,6 +1,7 @@
 #include "runtime/executable/result_pool.h"
 
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -133,6 +134,50 @@ TEST(ResultPoolTest, ThreadsTakeAndGiveBack) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
   EXPECT_LE(pool.MemoryInBytes(), 2 * kMiB + 64 * 3);
+}
+
+// Of all sizes: the system's allocator keeps none of a program's.
+TEST(ResultPoolTest, ResultsAreTheAllocators) {
+  int live = 0;
+  bool refuses = false;
+  auto allocator = std::make_shared<HostAllocator>();
+  allocator->allocate = [&](int64_t bytes, int64_t alignment) -> void* {
+    if (refuses) return nullptr;
+    ++live;
+    return std::aligned_alloc(static_cast<size_t>(alignment),
+                              static_cast<size_t>(bytes));
+  };
+  allocator->release = [&](void* memory, int64_t, int64_t) {
+    --live;
+    std::free(memory);
+  };
+  Results outlives;
+  {
+    ResultPool pool;
+    Results before = Take(pool, {2 * kMiB}), kept = Take(pool, {2 * kMiB});
+    kept.clear();
+    EXPECT_EQ(pool.MemoryInBytes(), 2 * kMiB);
+    pool.SetAllocator(allocator);
+    EXPECT_EQ(pool.MemoryInBytes(), 0);
+    Results results = Take(pool, {8, 0, 3 * kMiB});
+    EXPECT_EQ(live, 2);
+    EXPECT_NE(results[0], nullptr);
+    EXPECT_EQ(results[1], nullptr);
+    // Those of the system are not kept.
+    before.clear();
+    EXPECT_EQ(pool.MemoryInBytes(), 0);
+    results.clear();
+    EXPECT_EQ(pool.MemoryInBytes(), 8 + 3 * kMiB);
+    outlives = Take(pool, {8, 3 * kMiB});
+    EXPECT_EQ(live, 2) << "what was kept serves";
+    refuses = true;
+    EXPECT_EQ(pool.Acquire({64, 4 * kMiB}).status().code(),
+              absl::StatusCode::kResourceExhausted);
+    refuses = false;
+  }
+  EXPECT_EQ(live, 2);
+  outlives.clear();
+  EXPECT_EQ(live, 0);
 }
 
 }  // namespace

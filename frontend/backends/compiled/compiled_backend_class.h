@@ -79,6 +79,7 @@ class CompiledBackend : public TorchBackend {
   MemoryUse Memory() const override;
   void FreeKeptMemory() const override;
   void SetMemoryLimit(int64_t bytes) override { memory_limit_->Set(bytes); }
+  void SetAllocator(std::shared_ptr<const HostAllocator> allocator) override;
   std::optional<DataType> narrowed_to() const override {
     if (TorchBackend::narrowed_to()) return TorchBackend::narrowed_to();
     return RoundsProducts() ? std::optional<DataType>(DataType::kFloat16)
@@ -164,6 +165,8 @@ class CompiledBackend : public TorchBackend {
   // Registers a version that calls will run, so that TakeFailedCheck asks it.
   std::shared_ptr<CompiledModel> Loaded(
       std::unique_ptr<CompiledModel> version) const;
+  // Has the memory of a version that calls will run be the allocator's.
+  void UseAllocator(const CompiledModel& version) const;
   // The versions that are loaded now, in the order of loading.
   std::vector<std::shared_ptr<const CompiledModel>> LoadedVersions() const;
   // The number of threads that the options ask for; 0 or less: none.
@@ -216,6 +219,9 @@ class CompiledBackend : public TorchBackend {
   int64_t state_number_ = 0;
   mutable std::mutex loaded_mutex_;
   mutable std::vector<std::weak_ptr<const CompiledModel>> loaded_;
+  // Held while versions get the allocator; taken before loaded_mutex_.
+  mutable std::mutex allocator_mutex_;
+  std::shared_ptr<const HostAllocator> allocator_;  // null: the system
   // Shared with bound calls, which may outlive this.
   const std::shared_ptr<MemoryLimit> memory_limit_ =
       std::make_shared<MemoryLimit>([this] { return Memory(); },

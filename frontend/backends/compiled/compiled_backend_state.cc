@@ -51,6 +51,18 @@ MemoryUse CompiledBackend::Memory() const {
   return use;
 }
 
+void CompiledBackend::SetAllocator(
+    std::shared_ptr<const HostAllocator> allocator) {
+  const std::lock_guard<std::mutex> lock(allocator_mutex_);
+  allocator_ = std::move(allocator);
+  for (const auto& loaded : LoadedVersions()) loaded->SetAllocator(allocator_);
+}
+
+void CompiledBackend::UseAllocator(const CompiledModel& version) const {
+  const std::lock_guard<std::mutex> lock(allocator_mutex_);
+  if (allocator_ != nullptr) version.SetAllocator(allocator_);
+}
+
 void CompiledBackend::FreeKeptMemory() const {
   for (const auto& loaded : LoadedVersions()) {
     for (const CompiledModel* version : loaded->versions())

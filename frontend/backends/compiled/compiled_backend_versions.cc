@@ -237,6 +237,7 @@ absl::StatusOr<bool> CompiledBackend::Repair(
   AITUNE_ASSIGN_OR_RETURN(
       const bool changed,
       version->Repair(arguments, settings_->options.progress));
+  UseAllocator(*version);
   AITUNE_RETURN_IF_ERROR(CheckGraph(*version));
   {
     std::lock_guard<std::mutex> lock(kept_mutex_);
@@ -256,13 +257,16 @@ std::shared_ptr<CompiledModel> CompiledBackend::Loaded(
   std::shared_ptr<CompiledModel> shared = std::move(version);
   if (shared->report().LibTorchRunsAll() && source()->HasState())
     *changes_state_ = true;
-  std::lock_guard<std::mutex> lock(loaded_mutex_);
-  // Versions that a reset let go have nothing more to tell.
-  loaded_.erase(
-      std::remove_if(loaded_.begin(), loaded_.end(),
-                     [](const auto& version) { return version.expired(); }),
-      loaded_.end());
-  loaded_.push_back(shared);
+  {
+    std::lock_guard<std::mutex> lock(loaded_mutex_);
+    // Versions that a reset let go have nothing more to tell.
+    loaded_.erase(
+        std::remove_if(loaded_.begin(), loaded_.end(),
+                       [](const auto& version) { return version.expired(); }),
+        loaded_.end());
+    loaded_.push_back(shared);
+  }
+  UseAllocator(*shared);
   return shared;
 }
 

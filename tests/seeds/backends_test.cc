@@ -9,6 +9,8 @@
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/frontend/resolver.h>
 #include <torch/csrc/jit/frontend/sugared_value.h>
+#include <torch/csrc/jit/ir/constants.h>
+#include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/runtime/custom_operator.h>
 
 #include <filesystem>
@@ -18,6 +20,8 @@
 #include "absl/cleanup/cleanup.h"
 #include "compiler/Compiler.h"
 #include "frontend/compiled_model/compiled_model.h"
+#include "frontend/torchscript/autocast.h"
+#include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/substitution.h"
 #include "runtime/control/control.h"
 
@@ -176,6 +180,32 @@ TEST_F(SeedsTest, AutocastWithoutADtypeTakesTheDevices) {
   ASSERT_TRUE(named->Build(RequestOf(source, {x})).ok());
   EXPECT_TRUE(at::equal(Call(*source, *unset, x)->toTensor(),
                         Call(*source, *named, x)->toTensor()));
+}
+
+// What LibTorch runs of it looks at the device of each tensor.
+TEST_F(SeedsTest, AutocastMakesCastsForACpuAndAGpu) {
+  const auto narrowed =
+      WithAutocast(SourceOf(kNet)->model(), DataType::kFloat16);
+  ASSERT_TRUE(narrowed.ok()) << narrowed.status();
+  const auto graph = narrowed->impl().module().get_method("forward").graph();
+  int casts = 0;
+  for (const torch::jit::Node* node : graph->nodes()) {
+    if (node->kind() !=
+        c10::Symbol::fromQualString("aten::_autocast_to_reduced_precision"))
+      continue;
+    ++casts;
+    for (const size_t is_for_device : {1, 2}) {
+      const auto enabled = torch::jit::toIValue(node->input(is_for_device));
+      ASSERT_TRUE(enabled.has_value());
+      EXPECT_TRUE(enabled->toBool());
+    }
+    for (const size_t dtype : {3, 4}) {
+      const auto given = torch::jit::toIValue(node->input(dtype));
+      ASSERT_TRUE(given.has_value());
+      EXPECT_EQ(given->toScalarType(), at::kHalf);
+    }
+  }
+  EXPECT_EQ(casts, 2) << "the operands of the product";
 }
 
 TEST_F(SeedsTest, EmulatedCastsRoundAsEagerDoes) {

@@ -13,6 +13,7 @@
 #include "frontend/values/gpu.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/bundle/message_bytes.h"
+#include "runtime/cuda/profiler_range.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
@@ -131,6 +132,7 @@ std::string TorchBackend::ModelId(const TorchScriptSource& source) const {
 }
 
 absl::Status TorchBackend::Activate(const Device& device) {
+  const cuda::ProfilerRange range("aitune activate");
   return Ready(device, nullptr);
 }
 absl::Status TorchBackend::Deploy(const Device& device) {

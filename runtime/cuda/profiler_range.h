@@ -1,6 +1,7 @@
-// Ranges that NVIDIA's profilers show beside the kernels (NVTX): a call of a
-// model, and each of its steps where they are queued one by one. A step of a
-// recorded graph has none; its kernels are named after it.
+// Ranges that NVIDIA's profilers show beside the kernels (NVTX): that a backend
+// is activated, a call of a model on a GPU, and each of its steps where they
+// are queued one by one. A step of a recorded graph has none; its kernels are
+// named after it.
 //
 // A profiler that traces a process names its library in NVTX_INJECTION64_PATH
 // (NVTX 3). Only then is libnvtx3interop.so.1, which comes with PyPI's torch,

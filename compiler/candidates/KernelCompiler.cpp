@@ -271,9 +271,9 @@ listKernelSchedules(const std::string &text,
   std::string reason;
   FailureOr<KernelSpace> space =
       listSchedules(lowering.kernel(), lowering.cpu(), reason);
-  if (failed(space) ||
-      failed(addRegisteredSchedules(lowering.kernel(), *space, reason)))
+  if (failed(space))
     return absl::InvalidArgumentError(reason);
+  addRegisteredSchedules(lowering.kernel(), *space);
   return *std::move(space);
 }
 

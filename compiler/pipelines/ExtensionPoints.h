@@ -25,7 +25,9 @@ enum class PassPoint {
 using PassFactory = std::function<std::unique_ptr<mlir::Pass>()>;
 
 /// Runs the pass at `point` of each compilation, after those registered before
-/// it. A pass on func.func runs on each function.
+/// it. A pass on func.func runs on each function; others are on the module or
+/// on any operation. A factory that gives null, or a pass on something else, is
+/// an error of each compilation, which names the plug-in.
 void registerPass(PassPoint point, PassFactory factory);
 
 /// For the pipelines: adds the passes that are registered for `point`.

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "compiler/plugin/LoadedPlugins.h"
+#include "compiler/support/PluginName.h"
 #include "runtime/hash/sha256.h"
 #include "llvm/Config/llvm-config.h"
 
@@ -48,6 +49,7 @@ absl::Status loadPlugin(const std::string &path) {
   std::ifstream file(absolute.get(), std::ios::binary);
   const std::string content{std::istreambuf_iterator<char>(file), {}};
   loadedPlugins().push_back({entry->name, absolute.get(), Sha256Hex(content)});
+  const ScopedPlugin registering(entry->name);
   entry->registerAll();
   return absl::OkStatus();
 }

@@ -11,7 +11,7 @@ namespace aitune {
 
 /// The version of the plug-in interface. Increase it when a header that
 /// plug-ins include changes.
-inline constexpr int kPluginVersion = 2;
+inline constexpr int kPluginVersion = 3;
 
 /// The contents of the C symbol aitunePlugin, which AITUNE_PLUGIN defines.
 struct PluginEntry {

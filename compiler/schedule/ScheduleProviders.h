@@ -18,7 +18,8 @@ namespace aitune {
 /// Returns further schedules for `kernel`, whose space so far is `space`. The
 /// form of the space names the template, and its schedules show how the
 /// template writes its parameters. The new schedules must have as many features
-/// as these, in the same order.
+/// as these, in the same order. A schedule that is none (below) is left out,
+/// with a warning that names the plug-in.
 using ScheduleProvider = std::function<std::vector<Schedule>(
     mlir::func::FuncOp kernel, const KernelSpace &space)>;
 
@@ -27,12 +28,10 @@ using ScheduleProvider = std::function<std::vector<Schedule>(
 void registerSchedules(ScheduleProvider provider);
 
 /// For the tuner: inserts the schedules of all registered providers after the
-/// default one. Fails and sets `reason` for a schedule whose text is not an
-/// MLIR attribute, or that has another number of features than the template's
-/// own.
-mlir::LogicalResult addRegisteredSchedules(mlir::func::FuncOp kernel,
-                                           KernelSpace &space,
-                                           std::string &reason);
+/// default one. Leaves out, and says so in space.refused, a schedule whose text
+/// is no dictionary attribute, that has another number of features than the
+/// template's own, or a feature or number of operations that is not finite.
+void addRegisteredSchedules(mlir::func::FuncOp kernel, KernelSpace &space);
 
 } // namespace aitune
 

@@ -32,6 +32,8 @@ struct KernelSpace {
   /// The legal schedules that are worth measuring. The first is the one that is
   /// used without measuring. Never empty.
   std::vector<Schedule> schedules;
+  /// What was wrong with schedules of plug-ins, which are not among them.
+  std::vector<std::string> refused;
 };
 
 } // namespace aitune

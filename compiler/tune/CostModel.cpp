@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "compiler/support/PluginName.h"
 
 #include "eigen3/Eigen/Cholesky"
 
@@ -19,6 +20,9 @@ constexpr double kRidge = 3.0;
 /// The fewest records for a fit; with fewer, the order of the template's list
 /// is the better prediction.
 constexpr size_t kFewestRecords = 12;
+/// The bound of the logarithm of a time's ratio to the roofline's: what is
+/// further away is extrapolated, and orders schedules all the same.
+constexpr double kMostFactor = 50;
 
 class RooflineCostModel : public CostModel {
 public:
@@ -52,6 +56,10 @@ public:
     Eigen::MatrixXd normal = inputs.transpose() * inputs;
     normal.diagonal().array() += kRidge;
     weights = normal.ldlt().solve(inputs.transpose() * outputs);
+    // Records of other programs may hold any numbers.
+    if (!weights.allFinite() || !means.allFinite() || !scales.allFinite() ||
+        !std::isfinite(intercept))
+      weights.resize(0);
   }
 
   std::vector<double> predict(const KernelSpace &space,
@@ -69,7 +77,9 @@ public:
       }
       const Eigen::RowVectorXd input =
           ((expand(features) - means).array() / scales.array()).matrix();
-      times.push_back(bound * std::exp(intercept + input.dot(weights)));
+      const double factor = intercept + input.dot(weights);
+      times.push_back(bound *
+                      std::exp(std::clamp(factor, -kMostFactor, kMostFactor)));
     }
     return times;
   }
@@ -133,10 +143,15 @@ private:
   double intercept = 0;
 };
 
+struct Registered {
+  CostModelFactory factory;
+  std::string plugin; ///< ofPlugin
+};
+
 struct Registry {
   std::mutex mutex;
-  std::map<std::string, CostModelFactory> factories = {
-      {"roofline", createRooflineCostModel}};
+  std::map<std::string, Registered> factories = {
+      {"roofline", {createRooflineCostModel, ""}}};
 };
 
 Registry &registry() {
@@ -148,20 +163,50 @@ Registry &registry() {
 
 bool registerCostModel(const std::string &name, CostModelFactory factory) {
   std::lock_guard<std::mutex> lock(registry().mutex);
-  return registry().factories.emplace(name, std::move(factory)).second;
+  return registry()
+      .factories.emplace(name, Registered{std::move(factory), ofPlugin()})
+      .second;
 }
 
 absl::StatusOr<std::unique_ptr<CostModel>>
 createCostModel(const std::string &name, const Roofline &roofline) {
   std::lock_guard<std::mutex> lock(registry().mutex);
   const auto &factories = registry().factories;
-  if (auto found = factories.find(name); found != factories.end())
-    return found->second(roofline);
+  if (auto found = factories.find(name); found != factories.end()) {
+    const auto &[factory, plugin] = found->second;
+    std::unique_ptr<CostModel> model = factory ? factory(roofline) : nullptr;
+    if (!model)
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the cost model '", name, "'", plugin, ": its factory gave none"));
+    return model;
+  }
   return absl::InvalidArgumentError(absl::StrCat(
       "no cost model '", name, "'; there are: ",
       absl::StrJoin(factories, ", ", [](std::string *out, const auto &entry) {
         absl::StrAppend(out, entry.first);
       })));
+}
+
+absl::StatusOr<std::vector<double>> predictTimes(const CostModel &model,
+                                                 const std::string &name,
+                                                 const KernelSpace &space,
+                                                 const KernelWork &work) {
+  std::vector<double> times = model.predict(space, work);
+  auto refuse = [&](const std::string &what) {
+    std::lock_guard<std::mutex> lock(registry().mutex);
+    const auto found = registry().factories.find(name);
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the cost model '", name, "'",
+        found == registry().factories.end() ? "" : found->second.plugin,
+        " predicts ", what, " for a ", space.form));
+  };
+  if (times.size() != space.schedules.size())
+    return refuse(absl::StrCat(times.size(), " times of ",
+                               space.schedules.size(), " schedules"));
+  for (double time : times)
+    if (!std::isfinite(time) || time < 0)
+      return refuse(absl::StrCat("a time of ", time, " us"));
+  return times;
 }
 
 double Roofline::microseconds(const KernelWork &work) const {

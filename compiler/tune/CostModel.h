@@ -54,14 +54,23 @@ std::unique_ptr<CostModel> createRooflineCostModel(const Roofline &roofline);
 using CostModelFactory =
     std::function<std::unique_ptr<CostModel>(const Roofline &)>;
 
-/// Registers a cost model under `name`; false if the name is taken.
-/// Thread-safe.
+/// Registers a cost model under `name`; false if the name is taken. A factory
+/// that gives null is an error of createCostModel. Thread-safe.
 bool registerCostModel(const std::string &name, CostModelFactory factory);
 
 /// The cost model with this name: "roofline" or a registered one. The error,
-/// kInvalidArgument, lists the names. Thread-safe.
+/// kInvalidArgument, lists the names, or names the model's plug-in.
+/// Thread-safe.
 absl::StatusOr<std::unique_ptr<CostModel>>
 createCostModel(const std::string &name, const Roofline &roofline);
+
+/// What `model`, which has this name, predicts. kInvalidArgument, which names
+/// its plug-in, unless that is one finite time that is not negative for each
+/// schedule. Thread-safe.
+absl::StatusOr<std::vector<double>> predictTimes(const CostModel &model,
+                                                 const std::string &name,
+                                                 const KernelSpace &space,
+                                                 const KernelWork &work);
 
 } // namespace aitune
 

@@ -1,6 +1,7 @@
 #include "compiler/tune/Search.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <mutex>
 #include <numeric>
@@ -8,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "compiler/support/PluginName.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune {
@@ -133,11 +135,16 @@ private:
   std::mt19937 generator;
 };
 
+struct Registered {
+  StrategyFactory factory;
+  std::string plugin; ///< ofPlugin
+};
+
 struct Registry {
   std::mutex mutex;
-  std::map<std::string, StrategyFactory> factories = {
-      {"successive-halving", [] { return createSuccessiveHalving(); }},
-      {"random", [] { return createRandomSearch(0); }}};
+  std::map<std::string, Registered> factories = {
+      {"successive-halving", {[] { return createSuccessiveHalving(); }, ""}},
+      {"random", {[] { return createRandomSearch(0); }, ""}}};
 };
 
 Registry &registry() {
@@ -157,20 +164,48 @@ std::unique_ptr<SearchStrategy> createRandomSearch(unsigned seed) {
 
 bool registerSearchStrategy(const std::string &name, StrategyFactory factory) {
   std::lock_guard<std::mutex> lock(registry().mutex);
-  return registry().factories.emplace(name, std::move(factory)).second;
+  return registry()
+      .factories.emplace(name, Registered{std::move(factory), ofPlugin()})
+      .second;
 }
 
 absl::StatusOr<std::unique_ptr<SearchStrategy>>
 createSearchStrategy(const std::string &name) {
   std::lock_guard<std::mutex> lock(registry().mutex);
   const auto &factories = registry().factories;
-  if (auto found = factories.find(name); found != factories.end())
-    return found->second();
+  if (auto found = factories.find(name); found != factories.end()) {
+    const auto &[factory, plugin] = found->second;
+    std::unique_ptr<SearchStrategy> strategy = factory ? factory() : nullptr;
+    if (!strategy)
+      return absl::InvalidArgumentError(
+          absl::StrCat("the search strategy '", name, "'", plugin,
+                       ": its factory gave none"));
+    return strategy;
+  }
   return absl::InvalidArgumentError(absl::StrCat(
       "no search strategy '", name, "'; there are: ",
       absl::StrJoin(factories, ", ", [](std::string *out, const auto &entry) {
         absl::StrAppend(out, entry.first);
       })));
+}
+
+absl::Status checkRequest(const std::string &name, const KernelSpace &space,
+                          absl::Span<const size_t> schedules, double seconds) {
+  auto refuse = [&](const std::string &what) {
+    std::lock_guard<std::mutex> lock(registry().mutex);
+    const auto found = registry().factories.find(name);
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the search strategy '", name, "'",
+        found == registry().factories.end() ? "" : found->second.plugin,
+        " asks to measure ", what));
+  };
+  for (size_t schedule : schedules)
+    if (schedule >= space.schedules.size())
+      return refuse(
+          absl::StrCat("schedule ", schedule, " of ", space.schedules.size()));
+  if (!std::isfinite(seconds) || seconds < 0)
+    return refuse(absl::StrCat("for ", seconds, " s"));
+  return absl::OkStatus();
 }
 
 size_t chooseSchedule(const std::vector<Measurement> &known, size_t incumbent) {

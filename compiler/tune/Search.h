@@ -33,7 +33,8 @@ struct SearchProblem {
   std::vector<Measurement> known;
   /// Measures schedules against each other, in turn, for about `seconds`;
   /// generating them takes additional time. Returns one result for each, in
-  /// order. An error ends the search.
+  /// order, and keeps them: what a strategy writes to `known` and `predictions`
+  /// itself is not looked at. An error ends the search.
   std::function<absl::StatusOr<std::vector<Measurement>>(
       absl::Span<const size_t> schedules, double seconds)>
       measure;
@@ -61,13 +62,22 @@ std::unique_ptr<SearchStrategy> createRandomSearch(unsigned seed);
 
 using StrategyFactory = std::function<std::unique_ptr<SearchStrategy>()>;
 
-/// Registers a strategy under `name`; false if the name is taken. Thread-safe.
+/// Registers a strategy under `name`; false if the name is taken. A factory
+/// that gives null is an error of createSearchStrategy. Thread-safe.
 bool registerSearchStrategy(const std::string &name, StrategyFactory factory);
 
 /// The strategy with this name: "successive-halving", "random", or a registered
-/// one. The error, kInvalidArgument, lists the names. Thread-safe.
+/// one. The error, kInvalidArgument, lists the names, or names the strategy's
+/// plug-in. Thread-safe.
 absl::StatusOr<std::unique_ptr<SearchStrategy>>
 createSearchStrategy(const std::string &name);
+
+/// Whether the strategy of this name may ask to measure `schedules` of `space`
+/// for so many seconds. kInvalidArgument, which names its plug-in, for a
+/// schedule that is not there, or seconds that are negative or not finite.
+/// Thread-safe.
+absl::Status checkRequest(const std::string &name, const KernelSpace &space,
+                          absl::Span<const size_t> schedules, double seconds);
 
 /// The schedule to use: the fastest, or `incumbent` if the confidence intervals
 /// of both overlap. `known` is SearchProblem::known.

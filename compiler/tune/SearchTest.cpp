@@ -4,6 +4,8 @@
 #include <cmath>
 #include <map>
 
+#include "absl/status/status.h"
+#include "compiler/support/PluginName.h"
 #include "compiler/tune/CostModel.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -118,6 +120,95 @@ TEST(SearchStrategy, UnknownNamesAreRefusedWithTheKnownOnes) {
   auto strategy = createSearchStrategy("magic");
   ASSERT_FALSE(strategy.ok());
   EXPECT_THAT(std::string(strategy.status().message()), HasSubstr("random"));
+}
+
+TEST(SearchStrategy, AFactoryThatGivesNoneIsAnErrorThatNamesThePlugin) {
+  {
+    const ScopedPlugin plugin("careless");
+    ASSERT_TRUE(registerSearchStrategy("none", [] { return nullptr; }));
+    ASSERT_TRUE(registerSearchStrategy("empty", nullptr));
+  }
+  ASSERT_TRUE(registerSearchStrategy("own", [] { return nullptr; }));
+  for (const std::string name : {"none", "empty"})
+    EXPECT_EQ(createSearchStrategy(name).status(),
+              absl::InvalidArgumentError("the search strategy '" + name +
+                                         "' of the plug-in 'careless': its "
+                                         "factory gave none"));
+  EXPECT_EQ(createSearchStrategy("own").status().message(),
+            "the search strategy 'own': its factory gave none");
+}
+
+TEST(SearchStrategy, AsksForSchedulesThatAreThereAndForTime) {
+  const Simulation simulation(valley(3, 1));
+  EXPECT_TRUE(checkRequest("random", simulation.space, {0, 2}, 0).ok());
+  EXPECT_THAT(
+      std::string(
+          checkRequest("random", simulation.space, {0, 3}, 1).message()),
+      HasSubstr("'random' asks to measure schedule 3 of 3"));
+  for (const double seconds : {-1.0, std::nan(""), HUGE_VAL})
+    EXPECT_TRUE(absl::IsInvalidArgument(
+        checkRequest("random", simulation.space, {0}, seconds)))
+        << seconds;
+}
+
+/// Predicts what it was made with.
+class Predicts : public CostModel {
+public:
+  explicit Predicts(std::vector<double> times) : times(std::move(times)) {}
+  void fit(const std::vector<TuningRecord> &) override {}
+  std::vector<double> predict(const KernelSpace &,
+                              const KernelWork &) const override {
+    return times;
+  }
+
+private:
+  const std::vector<double> times;
+};
+
+TEST(CostModel, PredictionsThatAreNoneAreAnErrorThatNamesIt) {
+  {
+    const ScopedPlugin plugin("careless");
+    ASSERT_TRUE(
+        registerCostModel("none", [](const Roofline &) { return nullptr; }));
+  }
+  EXPECT_EQ(createCostModel("none", Roofline()).status(),
+            absl::InvalidArgumentError("the cost model 'none' of the plug-in "
+                                       "'careless': its factory gave none"));
+  const Simulation simulation(valley(2, 1));
+  auto predict = [&](std::vector<double> times) {
+    return predictTimes(Predicts(std::move(times)), "none", simulation.space,
+                        KernelWork())
+        .status();
+  };
+  EXPECT_TRUE(predict({0, 3.5}).ok());
+  EXPECT_EQ(predict({1}).message(),
+            "the cost model 'none' of the plug-in 'careless' predicts 1 times "
+            "of 2 schedules for a simulated");
+  EXPECT_FALSE(predict({1, 2, 3}).ok());
+  for (const double time : {-1.0, std::nan(""), HUGE_VAL})
+    EXPECT_TRUE(absl::IsInvalidArgument(predict({1, time}))) << time;
+}
+
+/// A database may have been imported from anywhere.
+TEST(CostModel, RecordsOfAnyNumbersGivePredictions) {
+  auto model = createCostModel("roofline", Roofline());
+  ASSERT_TRUE(model.ok()) << model.status();
+  std::vector<TuningRecord> records;
+  for (int i = 0; i < 60; ++i) {
+    TuningRecord record;
+    record.features = {1e200 * (i % 10), double(i)};
+    record.flops = 1e8;
+    record.bytes = 1e4;
+    record.microseconds = i % 2 ? 1e-300 : 1e300;
+    records.push_back(record);
+  }
+  (*model)->fit(records);
+  KernelSpace space;
+  space.form = "simulated";
+  for (double number : {0.0, 1e200})
+    space.schedules.push_back({"", "", {number, 1e6}});
+  EXPECT_TRUE(
+      predictTimes(**model, "roofline", space, KernelWork{1e8, 1e4}).ok());
 }
 
 TEST(CostModel, LearnsAnOrderFromRecords) {

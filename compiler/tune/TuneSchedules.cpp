@@ -5,12 +5,14 @@
 #include <cmath>
 #include <ctime>
 #include <map>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "compiler/dialect/KernelAttributes.h"
 #include "compiler/tune/CostModel.h"
 #include "compiler/tune/Search.h"
 #include "mlir/AsmParser/AsmParser.h"
+#include "runtime/logging/logging.h"
 #include "runtime/status/status_macros.h"
 
 using namespace mlir;
@@ -63,8 +65,8 @@ public:
                 const CompileOptions &options, CompileResult &result)
       : kernels(kernels), module(module), constants(constants), target(target),
         symbols(ait::getModuleSymbols(module)), choices(choices),
-        options(options), result(result.tuning), progress(options.progress),
-        start(Clock::now()) {}
+        options(options), result(result.tuning), rejections(result.rejections),
+        progress(options.progress), start(Clock::now()) {}
 
   absl::Status run();
 
@@ -99,6 +101,8 @@ private:
   const TuningChoices &choices;
   const CompileOptions &options;
   TuningResult &result;
+  std::vector<Rejection> &rejections;
+  std::set<std::string> warned; ///< what was said of plug-ins
   const std::function<void(const std::string &, int, int)> &progress;
   const Clock::time_point start;
   std::unique_ptr<ScheduleMeasurer> measurer;
@@ -114,7 +118,15 @@ absl::Status ScheduleTuner::collectTasks() {
     task->kernel = &kernel;
     absl::StatusOr<KernelSpace> space =
         target.listSchedules(moduleText(kernel.function, symbols));
-    if (!space.ok() || space->schedules.size() < 2)
+    if (!space.ok())
+      continue;
+    for (const std::string &refused : space->refused) {
+      rejections.push_back(
+          {"schedules", kernel.function.getSymName().str(), refused});
+      if (warned.insert(refused).second)
+        Log(LogChannel::kWarning, refused);
+    }
+    if (space->schedules.size() < 2)
       continue;
     task->key = choices.keyOf(kernel.function);
     task->space = *std::move(space);
@@ -228,7 +240,9 @@ ScheduleTuner::knowledgeOf(const std::string &form) {
 absl::Status ScheduleTuner::readDatabase(Task &task) {
   AITUNE_ASSIGN_OR_RETURN(const FormKnowledge *knowledge,
                           knowledgeOf(task.space.form));
-  task.problem.predictions = knowledge->model->predict(task.space, task.work);
+  AITUNE_ASSIGN_OR_RETURN(task.problem.predictions,
+                          predictTimes(*knowledge->model, tuning().costModel,
+                                       task.space, task.work));
   if (!database())
     return absl::OkStatus();
   AITUNE_ASSIGN_OR_RETURN(std::vector<TuningRecord> records,
@@ -291,7 +305,9 @@ ScheduleTuner::measure(Task &task, absl::Span<const size_t> schedules,
   knowledge.records.insert(knowledge.records.end(), records.begin(),
                            records.end());
   knowledge.model->fit(knowledge.records);
-  task.problem.predictions = knowledge.model->predict(task.space, task.work);
+  AITUNE_ASSIGN_OR_RETURN(task.problem.predictions,
+                          predictTimes(*knowledge.model, tuning().costModel,
+                                       task.space, task.work));
   report();
   return measured;
 }
@@ -357,12 +373,24 @@ absl::Status ScheduleTuner::searchAll() {
     AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<SearchStrategy> strategy,
                             createSearchStrategy(tuning().strategy));
     AITUNE_RETURN_IF_ERROR(measurer->begin(*task->kernel, task->space));
-    task->problem.measure = [&](absl::Span<const size_t> schedules,
-                                double measureSeconds) {
-      return measure(*task, schedules, measureSeconds);
+    // What the strategy sees is a copy: what it writes there is no measurement.
+    SearchProblem shown = task->problem;
+    absl::Status asked;
+    shown.measure =
+        [&](absl::Span<const size_t> schedules,
+            double measureSeconds) -> absl::StatusOr<std::vector<Measurement>> {
+      asked.Update(checkRequest(tuning().strategy, task->space, schedules,
+                                measureSeconds));
+      AITUNE_RETURN_IF_ERROR(asked);
+      auto measured = measure(*task, schedules, measureSeconds);
+      shown.known = task->problem.known;
+      shown.predictions = task->problem.predictions;
+      return measured;
     };
-    task->problem.stop = [&] { return mustStop() || seconds() >= end; };
-    AITUNE_RETURN_IF_ERROR(strategy->search(task->problem));
+    shown.stop = [&] { return mustStop() || seconds() >= end; };
+    absl::Status searched = strategy->search(shown);
+    AITUNE_RETURN_IF_ERROR(asked);
+    AITUNE_RETURN_IF_ERROR(searched);
   }
   return absl::OkStatus();
 }

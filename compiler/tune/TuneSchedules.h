@@ -14,10 +14,11 @@ namespace aitune {
 
 /// Sets ait.config and `defaultConfig` of the kernels for which it finds a
 /// better schedule than the default, `cuts` of the kernels for which it is
-/// worth measuring whether two kernels are faster, and result.tuning. An error
-/// means that nothing could be measured any more; the results until then are
-/// kept. `module` contains the kernels, `constants` is its pool. Takes about
-/// options.tuning.budgetSeconds.
+/// worth measuring whether two kernels are faster, and result.tuning; warns,
+/// and adds to result.rejections, of what plug-ins' schedules are left out. An
+/// error means that nothing could be measured any more; the results until then
+/// are kept. `module` contains the kernels, `constants` is its pool. Takes
+/// about options.tuning.budgetSeconds.
 absl::Status tuneSchedules(std::vector<Kernel> &kernels, mlir::ModuleOp module,
                            absl::Span<const ConstantTensor> constants,
                            CompilationTarget &target,

@@ -43,10 +43,10 @@ def main(aitune, llvm):
     expect(["text.so"], "text.so", "cannot be loaded")
     expect([build("empty", "")], "empty.so", "AITUNE_PLUGIN")
     expect([build("unknown", "void nobody(); void f() { nobody(); }"
-                  + ENTRY % (2, llvm))], "unknown.so", "nobody")
+                  + ENTRY % (3, llvm))], "unknown.so", "nobody")
     expect([build("old", ENTRY % (0, llvm))], "version 0", "compile it again")
-    expect([build("other", ENTRY % (2, "1.0"))], "LLVM 1.0", "compile it again")
-    good = build("good", ENTRY % (2, llvm))
+    expect([build("other", ENTRY % (3, "1.0"))], "LLVM 1.0", "compile it again")
+    good = build("good", ENTRY % (3, llvm))
     expect([good, good], "'test' is loaded already")
     # One that is fine: what fails then is the model that is not there.
     expect([good], "none.pt")

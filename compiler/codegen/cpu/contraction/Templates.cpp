@@ -19,7 +19,8 @@ double getOperations(const ScheduleT &, const Problem &) {
 template <typename ScheduleT, typename Problem>
 KernelSpace makeSpace(const char *form, const std::vector<ScheduleT> &schedules,
                       const Problem &problem, MLIRContext *context) {
-  KernelSpace space{form, {}};
+  KernelSpace space;
+  space.form = form;
   for (const ScheduleT &schedule : schedules)
     space.schedules.push_back(
         {ait::printScheduleConfig(schedule.toConfig(context)),

@@ -33,4 +33,13 @@ createTarget(const CompileOptions &options, int64_t constantBytes) {
                          : createCpuTarget(options, constantBytes);
 }
 
+absl::Status checkGenerator(const CompileOptions &options) {
+  const std::shared_ptr<GenerationProcesses> processes =
+      GenerationProcesses::get(options.generation.worker,
+                               threadsOrAll(options.threads));
+  const absl::Status checked =
+      processes ? processes->check() : absl::OkStatus();
+  return absl::IsUnavailable(checked) ? absl::OkStatus() : checked;
+}
+
 } // namespace aitune

@@ -257,6 +257,11 @@ absl::Status checkUsable(const CompilationTarget &target,
 absl::StatusOr<std::unique_ptr<CompilationTarget>>
 createTarget(const CompileOptions &options, int64_t constantBytes);
 
+/// kFailedPrecondition if the program options.generation.worker is of another
+/// build than this one; ok where there is none that could be started. Waits for
+/// its start.
+absl::Status checkGenerator(const CompileOptions &options);
+
 } // namespace aitune
 
 #endif // AITUNE_COMPILER_CANDIDATES_COMPILATIONTARGET_H

@@ -1,6 +1,7 @@
 #include "compiler/candidates/CpuTarget.h"
 
 #include "absl/strings/str_cat.h"
+#include "compiler/candidates/BuildStamp.h"
 #include "compiler/candidates/JudgeKernel.h"
 #include "compiler/candidates/KernelBenchmark.h"
 #include "compiler/candidates/KernelCompiler.h"
@@ -96,6 +97,7 @@ public:
     request.set_threads(options.threads);
     request.set_cold_cache(coldCache);
     request.set_memory_limit(options.tuning.candidateBytes);
+    request.set_build(buildStamp());
     return measurer.begin(std::move(request), space);
   }
 
@@ -187,8 +189,8 @@ public:
     if (options.tuning.worker.empty())
       return absl::InvalidArgumentError(
           "a search for schedules on the CPU measures them in another program, "
-          "and none is given: set tuning.worker, such as {\"aitune\", "
-          "\"measure-schedules\"}");
+          "and none is given: set the option tune-worker to the program "
+          "`aitune` (tuning.worker to {\"aitune\", \"measure-schedules\"})");
     return std::make_unique<CpuScheduleMeasurer>(
         options, ait::getModuleSymbols(module), coldCache);
   }

@@ -12,7 +12,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "compiler/candidates/BuildStamp.h"
 #include "compiler/candidates/Messages.h"
+#include "compiler/measure/MeasurementProcess.h"
+#include "runtime/status/status_macros.h"
 
 extern char **environ;
 
@@ -174,18 +177,20 @@ absl::Status GenerationProcesses::greet() {
   if (!works)
     return absl::UnavailableError(
         absl::StrCat("'", command[0], "' generates no code: it ended at once"));
-  if (reply.version() != kGenerationVersion)
-    return absl::UnavailableError(
-        absl::StrCat("'", command[0], "' is of another version"));
+  if (reply.version() != kGenerationVersion || reply.build() != buildStamp())
+    return ofAnotherBuild(command[0]);
   return absl::OkStatus();
+}
+
+absl::Status GenerationProcesses::check() {
+  std::call_once(greeted, [this] { greeting = greet(); });
+  return greeting;
 }
 
 absl::StatusOr<WorkerReply>
 GenerationProcesses::call(WorkerRequest request,
                           const GenerationOptions &options) {
-  std::call_once(greeted, [this] { greeting = greet(); });
-  if (!greeting.ok())
-    return greeting;
+  AITUNE_RETURN_IF_ERROR(check());
   request.mutable_limits()->set_seconds(options.kernelSeconds);
   request.mutable_limits()->set_bytes(options.kernelBytes);
   const int socket = take();

@@ -25,7 +25,7 @@
 namespace aitune {
 
 /// Increase it when a message of the two sides means something else.
-constexpr int kGenerationVersion = 3;
+constexpr int kGenerationVersion = 4;
 /// The exit code of a process that took more memory than it may.
 constexpr int kOutOfMemory = 57;
 /// A request may take so many times its limit of processors' time before it
@@ -41,21 +41,26 @@ public:
   /// (GenerationOptions::worker). Those
   /// of an earlier call are used again: they wait, with little memory, until
   /// this process ends. Null if `worker` is empty. Returns at once: that a
-  /// program cannot be started, or is another version, shows at the first
-  /// `call`.
+  /// program cannot be started, or is of another build, shows at `check` or the
+  /// first `call`.
   static std::shared_ptr<GenerationProcesses>
   get(const std::vector<std::string> &worker, int count);
 
   /// Closes the sockets, at which the processes end.
   ~GenerationProcesses();
 
+  /// Waits until the program has answered. kUnavailable: there is none to
+  /// generate code, and the caller may do it itself. kFailedPrecondition: it is
+  /// of another build.
+  absl::Status check();
+
   /// Lets a process that is free, or the first that will be, work on `request`
   /// with the limits of `options`, which replace those in it.
   ///
   /// kAborted when the process crashed on it, kResourceExhausted when it took
   /// more than it may; the texts say so of "the code generator". kUnavailable:
-  /// there is no process, and the caller may do the work itself. The error in
-  /// the reply otherwise.
+  /// there is no process, and the caller may do the work itself. The error of
+  /// `check`, or that in the reply, otherwise.
   absl::StatusOr<WorkerReply> call(WorkerRequest request,
                                    const GenerationOptions &options);
 

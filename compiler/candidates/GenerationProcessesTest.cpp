@@ -12,6 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "compiler/candidates/BuildStamp.h"
+#include "compiler/candidates/CompilationTarget.h"
 #include "compiler/candidates/GenerationWorker.h"
 #include "compiler/candidates/ImplementationProto.h"
 #include "compiler/candidates/KernelCompiler.h"
@@ -53,13 +55,27 @@ WorkerReply plant(const WorkerRequest &request) {
       pause();
   if (module == "memory")
     eatMemory();
+  if (module.rfind("echo", 0) == 0) {
+    WorkerReply reply;
+    reply.set_error(module);
+    reply.set_error_code(static_cast<int>(absl::StatusCode::kInternal));
+    return reply;
+  }
   if (module != "good" && !request.has_hello())
     return generateForRequest(request);
   WorkerReply reply;
   reply.set_version(kGenerationVersion);
+  reply.set_build(buildStamp());
   WorkerImplementation &code = *reply.add_implementations();
   code.set_name("generated");
   code.add_objects()->set_object(module);
+  return reply;
+}
+
+/// The program of an older library answers so.
+WorkerReply plantOlder(const WorkerRequest &request) {
+  WorkerReply reply = plant(request);
+  reply.clear_build();
   return reply;
 }
 
@@ -152,6 +168,35 @@ TEST(GenerationProcesses, WithoutAProgramTheCallerIsTold) {
   }
 }
 
+TEST(GenerationProcesses, TextsThatAreNotUtf8AreReadAndAnswered) {
+  const auto processes = GenerationProcesses::get(worker(), 2);
+  WorkerRequest request;
+  request.mutable_cpu_code()->set_module("good");
+  request.mutable_cpu_code()->set_dump_directory("/d\xe9");
+  EXPECT_TRUE(processes->call(request, limits()).ok());
+  const absl::Status status = generate(*processes, "echo \xe9").status();
+  EXPECT_EQ(status, absl::InternalError("echo \xe9"));
+}
+
+/// No code of such a program is taken, and none is made in its place: the two
+/// may differ in anything.
+TEST(GenerationProcesses, AProgramOfAnotherBuildIsAnErrorThatNamesIt) {
+  std::vector<std::string> command = worker();
+  command[1] = "--older-worker";
+  const auto processes = GenerationProcesses::get(command, 1);
+  const absl::Status status = generate(*processes, "good").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("'" + program + "' is of another build"));
+  CompileOptions options;
+  options.generation = limits();
+  EXPECT_TRUE(checkGenerator(options).ok());
+  options.generation.worker = command;
+  EXPECT_EQ(checkGenerator(options), status);
+  options.generation.worker = {"/no/such/program"};
+  EXPECT_TRUE(checkGenerator(options).ok());
+}
+
 /// A kernel that adds a tensor to itself.
 std::string kernelText() {
   return R"(module {
@@ -196,6 +241,8 @@ TEST(CompileKernels, AreCompiledHereWhereNoWorkerStarts) {
 int main(int argc, char **argv) {
   if (argc > 2 && std::string(argv[1]) == "--worker")
     return aitune::serveGeneration(argv[argc - 1], &aitune::plant);
+  if (argc > 2 && std::string(argv[1]) == "--older-worker")
+    return aitune::serveGeneration(argv[argc - 1], &aitune::plantOlder);
   testing::InitGoogleMock(&argc, argv);
   char *path = realpath("/proc/self/exe", nullptr);
   aitune::program = path;

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "compiler/candidates/BuildStamp.h"
 #include "compiler/candidates/ConvolutionPlanner.h"
 #include "compiler/candidates/CudaKernelCompiler.h"
 #include "compiler/candidates/GenerationProcesses.h"
@@ -114,6 +115,7 @@ absl::StatusOr<WorkerReply> answer(const WorkerRequest &request) {
   switch (request.what_case()) {
   case WorkerRequest::kHello:
     reply.set_version(kGenerationVersion);
+    reply.set_build(buildStamp());
     return reply;
   case WorkerRequest::kCpuCode: {
     const WorkerCpuCode &asked = request.cpu_code();

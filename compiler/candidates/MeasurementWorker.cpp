@@ -8,6 +8,7 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/candidates/BuildStamp.h"
 #include "compiler/candidates/CpuTarget.h"
 #include "compiler/candidates/Kernel.h"
 #include "compiler/candidates/KernelCompiler.h"
@@ -223,8 +224,14 @@ absl::StatusOr<WorkerReply> answer(const WorkerRequest &request,
   switch (request.what_case()) {
   case WorkerRequest::kKernel: {
     subject = std::make_unique<Subject>();
+    if (request.kernel().build() != buildStamp())
+      return absl::FailedPreconditionError(
+          "the library or program that asks to measure is of another build "
+          "than this program, which it started; install both together");
     AITUNE_RETURN_IF_ERROR(subject->load(request.kernel()));
-    return WorkerReply();
+    WorkerReply reply;
+    reply.set_build(buildStamp());
+    return reply;
   }
   case WorkerRequest::kPrepare:
   case WorkerRequest::kMeasure:

@@ -133,6 +133,7 @@ absl::StatusOr<CompileResult> Compilation::run() {
   }
 
   AITUNE_RETURN_IF_ERROR(target->open());
+  AITUNE_RETURN_IF_ERROR(checkGenerator(options));
   if (known)
     knownKernels = known->take(module, kernels, chosen);
   if (absl::Status status = schedules.find(kernels, *target, constants.all());

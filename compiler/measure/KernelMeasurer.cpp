@@ -1,7 +1,9 @@
 #include "compiler/measure/KernelMeasurer.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune {
@@ -9,6 +11,27 @@ namespace {
 
 /// Seconds for the process to start and read a kernel.
 constexpr double kStartSeconds = 30;
+
+absl::Status checkCount(const WorkerReply &reply, size_t asked) {
+  if (static_cast<size_t>(reply.results_size()) == asked)
+    return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("the measuring process gave ",
+                                          reply.results_size(), " results for ",
+                                          asked, " schedules"));
+}
+
+/// Failed, with a note, where what was measured is no time.
+Measurement toMeasurement(const WorkerResult &result) {
+  const double time = result.microseconds(), low = result.low(),
+               high = result.high();
+  Measurement measured{time, low, high, result.note()};
+  if (!result.note().empty() || (std::isfinite(time) && std::isfinite(high) &&
+                                 low >= 0 && low <= time && time <= high))
+    return measured;
+  return {-1, -1, -1,
+          absl::StrCat("the measuring process gave a time of ", time,
+                       " us, between ", low, " and ", high)};
+}
 
 } // namespace
 
@@ -19,7 +42,10 @@ absl::Status KernelMeasurer::restart() {
   nextNumber = 0;
   WorkerRequest request;
   *request.mutable_kernel() = kernel;
-  return process->call(request, kStartSeconds).status();
+  AITUNE_ASSIGN_OR_RETURN(const WorkerReply reply,
+                          process->call(request, kStartSeconds));
+  return reply.build() == kernel.build() ? absl::OkStatus()
+                                         : ofAnotherBuild(command.front());
 }
 
 absl::Status KernelMeasurer::begin(WorkerKernel newKernel,
@@ -44,6 +70,7 @@ absl::Status KernelMeasurer::prepare(const std::vector<size_t> &schedules) {
   AITUNE_ASSIGN_OR_RETURN(
       WorkerReply reply,
       process->call(request, candidateSeconds * double(schedules.size())));
+  AITUNE_RETURN_IF_ERROR(checkCount(reply, schedules.size()));
   for (size_t i = 0; i < schedules.size(); ++i) {
     const int number = nextNumber++;
     const std::string &note = reply.results(i).note();
@@ -118,11 +145,9 @@ KernelMeasurer::measure(absl::Span<const size_t> schedules, double seconds) {
   absl::StatusOr<WorkerReply> reply = process->call(
       request, candidateSeconds * double(measured.size()) + 3 * seconds);
   if (reply.ok()) {
-    for (size_t i = 0; i < measured.size(); ++i) {
-      const WorkerResult &result = reply->results(i);
-      results[measured[i]] = {result.microseconds(), result.low(),
-                              result.high(), result.note()};
-    }
+    AITUNE_RETURN_IF_ERROR(checkCount(*reply, measured.size()));
+    for (size_t i = 0; i < measured.size(); ++i)
+      results[measured[i]] = toMeasurement(reply->results(i));
     return results;
   }
   AITUNE_RETURN_IF_ERROR(restart());

@@ -25,12 +25,14 @@ public:
       : command(std::move(command)), candidateSeconds(candidateSeconds) {}
 
   /// Sets the kernel to measure. `space` must outlive its measurements.
+  /// kFailedPrecondition, as ofAnotherBuild says it, if the process does not
+  /// answer with the kernel's `build`.
   absl::Status begin(WorkerKernel kernel, const KernelSpace &space);
 
   /// Measures `schedules` of the space in turn for about `seconds`. Returns one
   /// result for each, in order; that of a schedule that crashed the process,
-  /// hung or was wrong has a note. After an error nothing can be measured any
-  /// more.
+  /// hung, was wrong or came back with a time that is none has a note. After an
+  /// error nothing can be measured any more.
   absl::StatusOr<std::vector<Measurement>>
   measure(absl::Span<const size_t> schedules, double seconds);
 

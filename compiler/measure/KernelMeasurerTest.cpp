@@ -30,8 +30,12 @@ void hang() {
 WorkerReply answer(const WorkerRequest &request,
                    std::vector<std::string> &candidates) {
   WorkerReply reply;
-  if (request.has_kernel())
+  if (request.has_kernel()) {
     candidates.clear();
+    // As the program of an older library answers, if it is asked to.
+    if (request.kernel().target() != "older")
+      reply.set_build(request.kernel().build());
+  }
   for (const std::string &config : request.prepare().configs()) {
     if (config == "crash")
       raise(SIGSEGV);
@@ -46,6 +50,8 @@ WorkerReply answer(const WorkerRequest &request,
       result.set_note("differs from the default schedule");
   }
   for (int candidate : request.measure().candidates()) {
+    if (candidates[candidate] == "nothing")
+      return reply;
     if (candidates[candidate] == "crash later")
       raise(SIGKILL);
     double time = -1;
@@ -141,6 +147,38 @@ TEST_F(KernelMeasurerTest, ACrashInOneKernelDoesNotReachTheNext) {
   next.schedules = {{"1", "", {}}, {"2", "", {}}};
   ASSERT_TRUE(measurer.begin(WorkerKernel(), next).ok());
   EXPECT_EQ(measurer.measure({1}, 0.01)->front().microseconds, 2);
+}
+
+TEST_F(KernelMeasurerTest, WhatIsNoTimeIsAFailure) {
+  for (const std::string time : {"nan", "inf", "-inf", "-3"}) {
+    SCOPED_TRACE(time);
+    space = KernelSpace();
+    begin({"10", time});
+    const std::vector<Measurement> results = measure({1, 0});
+    EXPECT_EQ(results[0].microseconds, -1);
+    EXPECT_THAT(results[0].note, HasSubstr("a time of " + time + " us"));
+    EXPECT_EQ(results[1].microseconds, 10);
+  }
+}
+
+TEST_F(KernelMeasurerTest, ResultsThatAreMissingAreAnError) {
+  begin({"10", "nothing"});
+  const absl::Status status = measurer.measure({0, 1}, 0.01).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("1 results for 2 schedules"));
+}
+
+TEST_F(KernelMeasurerTest, AProgramOfAnotherBuildIsAnErrorThatNamesIt) {
+  WorkerKernel kernel;
+  kernel.set_build("this one");
+  ASSERT_TRUE(measurer.begin(kernel, space).ok());
+  kernel.set_target("older");
+  KernelMeasurer other({program, "--worker"}, 0.3);
+  const absl::Status status = other.begin(kernel, space);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("'" + program + "' is of another build"));
 }
 
 TEST(KernelMeasurerStart, AProgramThatCannotBeStartedIsAnError) {

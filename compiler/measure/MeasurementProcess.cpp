@@ -52,6 +52,13 @@ bool transferAll(int descriptor, short event, char *data, size_t size,
 
 } // namespace
 
+absl::Status ofAnotherBuild(const std::string &program) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the program '", program,
+      "' is of another build than the library or program that starts it to "
+      "generate code; install both together"));
+}
+
 absl::StatusOr<std::unique_ptr<MeasurementProcess>>
 MeasurementProcess::start(const std::vector<std::string> &command) {
   // A child that dies while it is written to must not end us by SIGPIPE, which

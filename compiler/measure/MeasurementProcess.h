@@ -16,6 +16,10 @@
 
 namespace aitune {
 
+/// Says that `program`, which was started to generate or to measure code, is of
+/// another build than this one: the two would misread each other.
+absl::Status ofAnotherBuild(const std::string &program);
+
 class MeasurementProcess {
 public:
   /// Starts `command`, a program and its arguments, which shares the standard

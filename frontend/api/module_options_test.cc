@@ -1,10 +1,15 @@
 // A module with options and inputs builds and checks what the command line
 // does.
+#include "frontend/api/module_options.h"
+
 #include <ATen/ATen.h>
 #include <ATen/core/ivalue.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/jit/api/module.h>
+
+#include <filesystem>
+#include <fstream>
 
 #include "frontend/api/module.h"
 #include "frontend/api/module_fixture.h"
@@ -210,6 +215,27 @@ TEST_F(ModuleTest, OptionsWithoutEffectAreRefused) {
   EXPECT_THAT(refused([](auto&) {}, {2, 4}),
               HasSubstr("no axis of the inputs"));
   EXPECT_THAT(refused([](auto&) {}, {-1}), HasSubstr("batch"));
+}
+
+// As a program answers that was installed with an older library: with the
+// version 3 (field 4), and nothing of its build.
+TEST_F(ModuleTest, AWorkerOfAnotherBuildIsAnErrorThatNamesIt) {
+  const std::filesystem::path older = folder_ / "older";
+  std::ofstream(older) << "#!/bin/bash\n"
+                          "for fd in ${!#//,/ }; do\n"
+                          "  printf '\\2\\0\\0\\0\\0\\0\\0\\0\\40\\3' >&$fd\n"
+                          "done\n"
+                          "sleep 100\n";
+  std::filesystem::permissions(older, std::filesystem::perms::owner_all);
+  ModuleOptions options{"net", folder_ / "cache"};
+  ASSERT_TRUE(SetOption("worker", older, options).ok());
+  model_ = std::make_shared<const Model>(ModelOf(kNet));
+  auto module = Module::Wrap(model_, options);
+  ASSERT_TRUE(module->Record(ValueList({at::randn({2, 3})})).ok());
+  const absl::Status tuned =
+      module->Tune(*aitune::OneBackend(), Quick("TorchInductorBackend"));
+  EXPECT_THAT(std::string(tuned.message()),
+              HasSubstr("'" + older.string() + "' is of another build"));
 }
 
 TEST_F(ModuleTest, ADatabaseThatCantBeReadIsNoted) {

@@ -259,6 +259,16 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(info.param.name);
     });
 
+// As a library of another build asks: a message's length, then a kernel (1)
+// with the build (7) "old".
+TEST(CommandErrors, AProgramThatMeasuresSaysThatItIsOfAnotherBuild) {
+  const Outcome outcome =
+      Shell("printf '\\007\\0\\0\\0\\0\\0\\0\\0\\012\\005\\072\\003old' | " +
+            ProgramPath() + " measure-schedules");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_THAT(outcome.out, HasSubstr("of another build than this program"));
+}
+
 const testing::Environment* const kFiles =
     testing::AddGlobalTestEnvironment(new Files);
 

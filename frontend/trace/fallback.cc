@@ -426,8 +426,15 @@ class LibTorchRegion : public FallbackRegion {
     for (size_t i = 0; i < outputs_.size(); ++i) {
       const int slot = steps_.output_slots[i];
       if (slot < 0) return absl::InternalError("an output is not computed");
-      const c10::IValue& computed = call.frame.slots[static_cast<size_t>(slot)];
+      c10::IValue& computed = call.frame.slots[static_cast<size_t>(slot)];
       RegionValue& output = call.outputs[i];
+      const TraceValue& traced =
+          trace_->values[static_cast<size_t>(outputs_[i])];
+      // What two views negate is so by its elements, where the first was
+      // copied.
+      if (traced.kind == TraceValue::Kind::kTensor && computed.isTensor() &&
+          computed.toTensor().defined() && computed.toTensor().is_neg())
+        computed = computed.toTensor().resolve_neg();
       if (auto* view = std::get_if<TensorView>(&output)) {
         AITUNE_RETURN_IF_ERROR(
             CheckTensor(computed, view->dtype, view->sizes, device_));
@@ -437,8 +444,6 @@ class LibTorchRegion : public FallbackRegion {
           CopyTo(*view, computed.toTensor(), device_);
         continue;
       }
-      const TraceValue& traced =
-          trace_->values[static_cast<size_t>(outputs_[i])];
       c10::IValue value = Detached(computed, borrowed);
       if (traced.kind == TraceValue::Kind::kTensor) {
         std::vector<int64_t> sizes;

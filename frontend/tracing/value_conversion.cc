@@ -16,12 +16,15 @@ namespace {
 
 using Kind = ProbedValue::Kind;
 
-bool SameGeometry(const at::Tensor& a, const at::Tensor& b) {
+// Whether both are the same elements: also negated or conjugated alike, which
+// bits of a tensor say.
+bool AreOneTensor(const at::Tensor& a, const at::Tensor& b) {
   return a.is_same(b) ||
          (a.has_storage() && b.has_storage() &&
           a.storage().is_alias_of(b.storage()) &&
           a.storage_offset() == b.storage_offset() && a.sizes() == b.sizes() &&
-          a.strides() == b.strides() && a.scalar_type() == b.scalar_type());
+          a.strides() == b.strides() && a.scalar_type() == b.scalar_type() &&
+          a.is_neg() == b.is_neg() && a.is_conj() == b.is_conj());
 }
 
 // Whether a result that is `argument` itself at the probes is so where more is
@@ -232,7 +235,7 @@ absl::StatusOr<ProbedRef> Interpreter::ConvertTensor(
     bool same = true;
     for (size_t probe = 0; probe < tensor->probes.size(); ++probe) {
       same =
-          same && SameGeometry(tensor->tensor(probe), candidate->tensor(probe));
+          same && AreOneTensor(tensor->tensor(probe), candidate->tensor(probe));
     }
     same = same && IsSameAtKnownPoints(*candidate, traits);
     // Of sizes that depend on data the probes show only some.

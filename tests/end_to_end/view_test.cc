@@ -33,6 +33,33 @@ def forward(self, x: Tensor):
     return a * b + c, d.sum(), e, torch.narrow(x, 1, 2, 3), torch.select(x, 0, -1)
 )",
      {"float32[4,9]"}},
+    // Bits of a tensor on the memory of another say that its elements are
+    // negated, or conjugated.
+    {"negative_bit",
+     R"(
+def forward(self, x: Tensor):
+    y = torch._neg_view(x)
+    return y + 1.0, y[1:] * 2.0, torch._neg_view(x * 3.0), torch._neg_view(y) - x, torch.relu(torch.resolve_neg(y))
+)",
+     {"float32[4,6]"},
+     {"*"}},
+    {"negative_bit_of_a_constant",
+     R"(
+def forward(self, x: Tensor):
+    w = self.weight(6, [6])
+    return x + torch._neg_view(w), x * w
+)",
+     {"float32[4,6]"},
+     {"*"}},
+    {"conjugate_bit",
+     R"(
+def forward(self, x: Tensor):
+    w = torch.complex(self.weight(6, [6]), self.weight(6, [6]) + 1.0)
+    z = torch.complex(x, x)
+    return torch.real(torch.conj(w) * z), torch.real(torch.conj(z) * w), torch.imag(torch.conj(z)) + 1.0
+)",
+     {"float32[4,6]"},
+     {"*"}},
     // The first is the tensor itself.
     {"broadcast_tensors",
      R"(

@@ -12,6 +12,7 @@
 #include "frontend/cli/memory.h"
 #include "frontend/cli/output_files.h"
 #include "frontend/cli/table.h"
+#include "frontend/torchscript/model_tensors.h"
 #include "runtime/bundle/bundle_signature.h"
 #include "runtime/status/status_macros.h"
 #include "runtime/strategy/strategy.h"
@@ -120,6 +121,17 @@ absl::Status CheckBatches(absl::Span<const int64_t> batches,
   return absl::OkStatus();
 }
 
+// Refuses models that checkpoints can't name.
+absl::Status CheckCanBeSaved(const Options& options,
+                             const frontend::Model& model) {
+  const absl::Status named = frontend::ModelSha256(model).status();
+  if (named.ok()) return named;
+  return absl::Status(
+      named.code(),
+      absl::StrCat("--save ", options.save, ": ", options.model,
+                   " can't be saved: ", named.message(), "; leave --save out"));
+}
+
 absl::StatusOr<SavedLines> Save(const Options& options,
                                 const ait::Module& module) {
   AITUNE_ASSIGN_OR_RETURN(const std::string digest,
@@ -157,6 +169,8 @@ absl::StatusOr<int> Deploy(const Options& options, Progress& progress) {
   tuning.tolerance = options.tolerance;
   tuning.timing.milliseconds = 1000 * options.seconds;
   AITUNE_ASSIGN_OR_RETURN(Subject subject, LoadSubject(options, progress));
+  if (!options.save.empty())
+    AITUNE_RETURN_IF_ERROR(CheckCanBeSaved(options, subject.model));
   AITUNE_RETURN_IF_ERROR(CheckBatches(options.batches, subject.inputs));
   tuning.inputs = subject.inputs;
   tuning.seed = options.seed;

@@ -1,6 +1,7 @@
 #include "frontend/torchscript/model_tensors.h"
 
 #include <ATen/Parallel.h>
+#include <torch/csrc/jit/api/function_impl.h>
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/passes/inliner.h>
 
@@ -35,8 +36,11 @@ struct NamedTensor {
 struct Program {
   std::shared_ptr<torch::jit::Graph> graph;
   std::vector<NamedTensor> tensors;
-  std::string values;              // attributes and constants, as text
-  std::string unseen;              // why the program is more than this
+  std::string values;       // attributes and constants, as text
+  std::string unseen;       // why the program is more than this
+  bool binds_late = false;  // methods of interfaces are called
+  // Of the modules and objects, each once.
+  std::vector<c10::ClassTypePtr> classes;
   absl::StatusOr<LiveState> live;  // of the tensors, what calls write
   // Objects of TorchScript classes, numbered as they are found: two attributes
   // may have one, and one may have itself.
@@ -51,12 +55,25 @@ void Add(std::string_view text, Sha256* hash) {
 std::string TextOf(const c10::IValue& value, const std::string& name,
                    Program& program);
 
+// Adds the classes that are in `type`.
+void AddClasses(const c10::TypePtr& type, Program& program) {
+  if (const c10::ClassTypePtr found = type->cast<c10::ClassType>()) {
+    if (std::find(program.classes.begin(), program.classes.end(), found) !=
+        program.classes.end())
+      return;
+    program.classes.push_back(found);
+  }
+  for (const c10::TypePtr& inner : type->containedTypes())
+    AddClasses(inner, program);
+}
+
 std::string TextOfObject(const c10::ivalue::Object& object,
                          const std::string& name, Program& program) {
   const auto [place, is_new] =
       program.objects.emplace(&object, program.objects.size());
   if (!is_new) return absl::StrCat("object ", place->second);
   const c10::ClassTypePtr type = object.type();
+  AddClasses(type, program);
   std::string text = absl::StrCat(type->annotation_str(), "{");
   for (size_t i = 0; i < type->numAttributes(); ++i) {
     const std::string& attribute = type->getAttributeName(i);
@@ -124,8 +141,15 @@ void VisitBlock(torch::jit::Block* block, Program& program) {
   for (torch::jit::Node* node : block->nodes()) {
     for (torch::jit::Block* inner : node->blocks()) VisitBlock(inner, program);
     const c10::Symbol kind = node->kind();
-    if (kind == c10::prim::CallMethod || kind == c10::prim::CallFunction)
-      program.unseen = "it calls a method that is bound at run time";
+    const bool is_of_interface =
+        kind == c10::prim::CallMethod &&
+        node->input(0)->type()->kind() == c10::TypeKind::InterfaceType;
+    program.binds_late |= is_of_interface;
+    if (kind == c10::prim::CallFunction ||
+        (kind == c10::prim::CallMethod && !is_of_interface))
+      program.unseen = "it calls a function that is bound at run time";
+    for (const torch::jit::Value* made : node->outputs())
+      AddClasses(made->type(), program);
     if (kind != c10::prim::Constant) continue;
     const std::optional<c10::IValue> value =
         torch::jit::toIValue(node->output());
@@ -137,6 +161,28 @@ void VisitBlock(torch::jit::Block* block, Program& program) {
     }
     const std::string name = absl::StrCat("constant ", program.tensors.size());
     absl::StrAppend(&program.values, TextOf(*value, name, program), "\n");
+  }
+}
+
+// Adds the programs of all methods of all classes that the model has objects
+// of, or that its programs name: a method of an interface is one of these.
+void AddMethods(Program& program) {
+  for (size_t i = 0; i < program.classes.size(); ++i) {
+    const c10::ClassTypePtr type = program.classes[i];
+    for (torch::jit::Function* const method : type->methods()) {
+      absl::StrAppend(&program.values, method->qualname().qualifiedName(), "=");
+      if (!method->isGraphFunction()) {
+        program.unseen = "it has a method that is no program";
+        continue;
+      }
+      method->ensure_defined();
+      const std::shared_ptr<torch::jit::Graph> graph =
+          torch::jit::toGraphFunction(*method).graph()->copy();
+      torch::jit::Inline(*graph);
+      absl::StrAppend(&program.values,
+                      graph->toString(/*print_source_locations=*/false), "\n");
+      VisitBlock(graph->block(), program);
+    }
   }
 }
 
@@ -159,6 +205,14 @@ Program Read(const Model& model) {
   program.graph = module.get_method("forward").graph()->copy();
   torch::jit::Inline(*program.graph);
   VisitBlock(program.graph->block(), program);
+  if (program.binds_late) {
+    VisitModules(*module._ivalue(), [&](c10::ivalue::Object& object) {
+      // An attribute's type does not say it where that is an interface.
+      absl::StrAppend(&program.values, object.type()->annotation_str(), "\n");
+      AddClasses(object.type(), program);
+    });
+    AddMethods(program);
+  }
   return program;
 }
 

@@ -8,6 +8,7 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -71,6 +72,47 @@ TEST(ModelSha256, IsOfWhatObjectsHave) {
   values = {};
   values.of_one_object = false;
   EXPECT_NE(*HashOf(values), *hash);
+}
+
+// A model that calls a method of an interface, of which these submodules have
+// one each.
+absl::StatusOr<std::string> HashOfMethods(const std::string& first,
+                                          const std::string& second,
+                                          bool calls_first = true) {
+  torch::jit::Module module("__torch__.Whole");
+  const auto unit = module._ivalue()->compilation_unit();
+  const auto part =
+      c10::InterfaceType::create("__torch__.Part", /*is_module=*/true);
+  part->addMethod(c10::FunctionSchema(
+      "forward", "",
+      {c10::Argument("self", part), c10::Argument("x", c10::TensorType::get())},
+      {c10::Argument("", c10::TensorType::get())}));
+  unit->register_type(part);
+  std::vector<torch::jit::Module> parts;
+  for (const std::string& result : {first, second}) {
+    parts.emplace_back(absl::StrCat("__torch__.Part", parts.size()), unit);
+    parts.back().define("def forward(self, x: Tensor):\n  return " + result +
+                        "\n");
+  }
+  module.register_module("first", parts[0]);
+  module.register_module("second", parts[1]);
+  module.register_attribute("part", part, parts[calls_first ? 0 : 1]._ivalue());
+  module.define(
+      "def forward(self, x: Tensor):\n  return self.part.forward(x) + 1\n");
+  const auto model = Model::FromModule(module);
+  if (!model.ok()) return model.status();
+  return ModelSha256(*model);
+}
+
+TEST(ModelSha256, IsOfTheMethodsOfInterfaces) {
+  const auto hash = HashOfMethods("x * 2", "x * 3");
+  ASSERT_TRUE(hash.ok()) << hash.status();
+  EXPECT_EQ(*HashOfMethods("x * 2", "x * 3"), *hash);
+  EXPECT_NE(*HashOfMethods("x * 4", "x * 3"), *hash);
+  // Which of them is called is known to the call alone.
+  EXPECT_NE(*HashOfMethods("x * 2", "x * 5"), *hash);
+  EXPECT_NE(*HashOfMethods("x + 2", "x * 3"), *hash);
+  EXPECT_NE(*HashOfMethods("x * 2", "x * 3", /*calls_first=*/false), *hash);
 }
 
 TEST(ModelSha256, IsNotOfObjectsOfCxxClasses) {

@@ -85,8 +85,8 @@ typedef enum ait_code {
 } ait_code;
 
 /* The kind and the text of an error; AIT_OK and "" for NULL. The text names the
- * thing, what was wrong with it and what to do, is UTF-8, and is valid until
- * the error is freed. */
+ * thing, what was wrong with it and what to do, is UTF-8 (what is none in a
+ * path is U+FFFD there), and is valid until the error is freed. */
 AIT_API ait_code ait_error_code(const ait_error* error);
 AIT_API const char* ait_error_message(const ait_error* error);
 AIT_API void ait_error_free(ait_error* error); /* NULL is allowed */
@@ -182,7 +182,12 @@ AIT_API ait_error* ait_module_load_on(const char* device, const char* path,
  * command line's options, such as "target" and "avx2", "tf32" and "none",
  * "tuning-database" and a file, "emulate-eager-casts" and "true"; sizes are
  * bytes and times seconds, without units. The error for an unknown name lists
- * all names. Settings that hold for all modules have functions of their own. */
+ * all names. The file of "tuning-database" is opened, and made if there is none:
+ * one that can't be is an error here (AIT_FAILED_PRECONDITION: of another
+ * program; AIT_PERMISSION_DENIED, AIT_UNAVAILABLE), as is a program of "worker"
+ * or "tune-worker" that can't be started (AIT_INVALID_ARGUMENT). One of another
+ * build than the library is AIT_FAILED_PRECONDITION of what compiles. Settings
+ * that hold for all modules have functions of their own. */
 typedef struct ait_options ait_options;
 AIT_API ait_options* ait_options_new(void); /* NULL: out of memory */
 AIT_API ait_error* ait_options_set(ait_options* options, const char* name,

@@ -19,6 +19,50 @@
 namespace ait {
 namespace {
 
+// A build goes on without them, so that nothing else would say it.
+TEST_F(CApi, RefusesADatabaseOrProgramThatCantBeUsed) {
+  ait_options* options = ait_options_new();
+  ASSERT_NE(options, nullptr);
+  const auto code = [&](const char* name, const std::string& value,
+                        const char* text) {
+    ait_error* error = ait_options_set(options, name, value.c_str());
+    const ait_code found = ait_error_code(error);
+    EXPECT_THAT(
+        ait_error_message(error),
+        testing::AllOf(HasSubstr(name), HasSubstr(value), HasSubstr(text)));
+    ait_error_free(error);
+    return found;
+  };
+  std::ofstream(folder_ + "/text.db") << "no database, but a text of a length";
+  EXPECT_EQ(code("tuning-database", folder_ + "/text.db",
+                 "can't be a tuning database"),
+            AIT_FAILED_PRECONDITION);
+  EXPECT_EQ(code("tuning-database", folder_, "can't be a tuning database"),
+            AIT_UNAVAILABLE);
+  for (const char* name : {"worker", "tune-worker"}) {
+    for (const std::string& program :
+         {folder_ + "/no/aitune", folder_, folder_ + "/text.db",
+          std::string("no-such-program-anywhere")})
+      EXPECT_EQ(code(name, program, "a program that can be started"),
+                AIT_INVALID_ARGUMENT);
+    EXPECT_EQ(Take(ait_options_set(options, name, "/bin/true")), "");
+    EXPECT_EQ(Take(ait_options_set(options, name, "true")), "");
+  }
+  EXPECT_EQ(Take(ait_options_set(options, "tuning-database",
+                                 (folder_ + "/new.db").c_str())),
+            "");
+  ait_options_free(options);
+}
+
+TEST_F(CApi, TextsOfErrorsAreUtf8) {
+  ait_module* module = nullptr;
+  ait_error* error =
+      ait_module_load("/none/\xe9t\xc3\xa9.pt", nullptr, &module);
+  EXPECT_THAT(ait_error_message(error),
+              HasSubstr("/none/\xef\xbf\xbdt\xc3\xa9.pt"));
+  ait_error_free(error);
+}
+
 TEST_F(CApi, TakesTheOptionsOfTheCommandLine) {
   ait_options* options = ait_options_new();
   ASSERT_NE(options, nullptr);

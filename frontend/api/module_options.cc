@@ -1,14 +1,21 @@
 #include "frontend/api/module_options.h"
 
+#include <unistd.h>
+
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "compiler/tune/TuningDatabase.h"
 #include "frontend/compiled_model/compiled_model.h"
 #include "quant/options.h"
 #include "runtime/cache/default_folder.h"
@@ -99,6 +106,46 @@ absl::Status SetQuantization(const std::string& value, ModuleOptions& options) {
   return absl::OkStatus();
 }
 
+// Opened, so that what can't be is an error of who gives it: a build goes on
+// without.
+absl::Status SetDatabase(const std::string& value, ModuleOptions& options) {
+  if (!value.empty()) {
+    const absl::Status opened = aitune::TuningDatabase::open(value).status();
+    if (!opened.ok())
+      return absl::Status(
+          opened.code(),
+          absl::StrCat("can't be a tuning database: ", opened.message()));
+  }
+  options.compile.tuning.database = value;
+  return absl::OkStatus();
+}
+
+// A setter of the command `program verb`, for a program that there is: a build
+// goes on without.
+Setter Program(const char* verb,
+               void (*set)(std::vector<std::string>, ModuleOptions&)) {
+  return [verb, set](const std::string& value, ModuleOptions& options) {
+    // As it is looked for when it is started.
+    std::vector<std::string> places = {value};
+    const char* const path = std::getenv("PATH");
+    if (value.find('/') == std::string::npos && path != nullptr) {
+      places.clear();
+      for (const absl::string_view folder : absl::StrSplit(path, ':'))
+        places.push_back(
+            absl::StrCat(folder.empty() ? "." : folder, "/", value));
+    }
+    std::error_code error;
+    for (const std::string& place : places) {
+      if (access(place.c_str(), X_OK) != 0 ||
+          !std::filesystem::is_regular_file(place, error))
+        continue;
+      set({value, verb}, options);
+      return absl::OkStatus();
+    }
+    return Expected("a program that can be started; give the path of `aitune`");
+  };
+}
+
 absl::Status SetDtype(const std::string& value, ModuleOptions& options) {
   AITUNE_ASSIGN_OR_RETURN(options.dtype, ParseFloatingPoint(value));
   return absl::OkStatus();
@@ -112,16 +159,16 @@ const std::map<std::string, Setter>& Setters() {
       {"cache", Text([](String value, Options& o) { o.cache_dir = value; })},
       {"dump",
        Text([](String value, Options& o) { o.compile.dumpDirectory = value; })},
-      {"tuning-database", Text([](String value, Options& o) {
-         o.compile.tuning.database = value;
-       })},
-      {"tune-worker", Text([](String value, Options& o) {
-         o.compile.tuning.worker = {value, "measure-schedules"};
-       })},
+      {"tuning-database", SetDatabase},
+      {"tune-worker", Program("measure-schedules",
+                              [](std::vector<std::string> command, Options& o) {
+                                o.compile.tuning.worker = std::move(command);
+                              })},
       {"tune-budget", SetBudget},
-      {"worker", Text([](String value, Options& o) {
-         o.compile.generation.worker = {value, "generate-kernels"};
-       })},
+      {"worker", Program("generate-kernels",
+                         [](std::vector<std::string> command, Options& o) {
+                           o.compile.generation.worker = std::move(command);
+                         })},
       {"kernel-seconds", SetKernelSeconds},
       {"kernel-memory", SetKernelMemory},
       {"threads", SetThreads},
@@ -164,7 +211,8 @@ absl::Status SetOption(const std::string& name, const std::string& value,
   }
   const absl::Status status = found->second(value, options);
   if (status.ok()) return status;
-  return absl::InvalidArgumentError(
+  return absl::Status(
+      status.code(),
       absl::StrCat("the option ", name, ": '", value, "' ", status.message()));
 }
 
@@ -191,9 +239,10 @@ absl::Status CheckModuleOptions(const ModuleOptions& options) {
         "compile.compileTo stops before there is code to run; a module can't");
   if (compile.tuning.budgetSeconds > 0 && compile.tuning.worker.empty())
     return absl::InvalidArgumentError(
-        "compile.tuning.budgetSeconds asks for a search, which needs "
-        "compile.tuning.worker, the program that measures: {\"aitune\", "
-        "\"measure-schedules\"}");
+        "the option tune-budget (compile.tuning.budgetSeconds) asks for a "
+        "search, which needs the option tune-worker, the program `aitune`, "
+        "which measures (compile.tuning.worker: {\"aitune\", "
+        "\"measure-schedules\"})");
   compile.device = options.device;
   return aitune::frontend::CheckCompileOptions(compile);
 }

@@ -23,7 +23,9 @@ namespace ait {
 // tune-worker, with which a search measures, and worker, with which the code of
 // kernels is generated (GenerationOptions; by default the one beside the
 // library).
-// kInvalidArgument for another name or value; the text lists those that exist.
+// kInvalidArgument for another name or value, the text lists those that exist;
+// for a program that can't be started. The errors of TuningDatabase::open for a
+// tuning database, which is made if there is none.
 absl::Status SetOption(const std::string& name, const std::string& value,
                        ModuleOptions& options);
 

@@ -205,7 +205,9 @@ TEST_F(ModuleTest, OptionsWithoutEffectAreRefused) {
   EXPECT_THAT(refused([](auto& o) { o.compile.tf32Matmul = true; }),
               HasSubstr("tf32 has no effect on cpu"));
   EXPECT_THAT(refused([](auto& o) { o.compile.tuning.budgetSeconds = 1; }),
-              HasSubstr("compile.tuning.worker"));
+              testing::AllOf(HasSubstr("compile.tuning.worker"),
+                             HasSubstr("the option tune-budget"),
+                             HasSubstr("the option tune-worker")));
   EXPECT_THAT(refused([](auto& o) { o.compile.device = "cuda"; }),
               HasSubstr("ModuleOptions::device"));
   EXPECT_THAT(refused([](auto& o) {

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/tune/TuningDatabase.h"
 #include "frontend/api/module_options.h"
 #include "frontend/cli/interrupt.h"
 #include "frontend/cli/memory.h"
@@ -72,6 +73,16 @@ bool IsOperator(const std::string& name) {
   return name.find("::") != std::string::npos;
 }
 
+// That named one can be opened: a build would go on without it.
+absl::Status CheckTuningDatabase(const Options& options) {
+  const std::string& file = options.compile.tuning.database;
+  if (file.empty()) return absl::OkStatus();
+  const absl::Status opened = TuningDatabase::open(file).status();
+  if (opened.ok()) return opened;
+  return absl::Status(opened.code(),
+                      absl::StrCat("--tuning-database: ", opened.message()));
+}
+
 absl::StatusOr<std::string> ReadSource(const std::string& path) {
   std::ifstream file(path);
   std::string source{std::istreambuf_iterator<char>(file), {}};
@@ -125,6 +136,7 @@ absl::Status SubstituteOperators(const Options& options) {
 absl::StatusOr<Subject> LoadSubject(const Options& options,
                                     Progress& progress) {
   AITUNE_RETURN_IF_ERROR(CheckOutputFiles(options));
+  AITUNE_RETURN_IF_ERROR(CheckTuningDatabase(options));
   if (IsBundle(options.model))
     return absl::InvalidArgumentError(absl::StrCat(
         options.model,

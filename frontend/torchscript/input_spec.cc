@@ -22,6 +22,9 @@ absl::string_view View(std::string_view text) {
   return absl::string_view(text.data(), text.size());
 }
 
+// Of a tensor that LibTorch's operators take.
+constexpr size_t kMostAxes = 64;
+
 // A recursive descent over one specification.
 class Parser {
  public:
@@ -128,6 +131,9 @@ class Parser {
       do {
         AITUNE_ASSIGN_OR_RETURN(AxisSpec axis, ParseAxis());
         spec.axes.push_back(std::move(axis));
+        if (spec.axes.size() > kMostAxes)
+          return Error(
+              absl::StrCat("a tensor has at most ", kMostAxes, " axes"));
       } while (Consume(","));
       if (!Consume("]")) return Error("expected ',' or ']'");
     }

@@ -34,6 +34,10 @@ TEST(InputSpec, AcceptsSpaces) {
 }
 
 TEST(InputSpec, ErrorsSayWhere) {
+  std::string axes = "float32[1";
+  for (int axis = 1; axis < 64; ++axis) axes += ",1";
+  EXPECT_TRUE(ParseInputSpec(axes + "]").ok());
+  const std::string too_many = axes + ",1..4]";
   const std::pair<const char*, const char*> kCases[] = {
       {"", "unknown element type at position 1"},
       {"complex64[2]", "unknown element type at position 1"},
@@ -44,6 +48,7 @@ TEST(InputSpec, ErrorsSayWhere) {
       {"float32[-1]", "a size must not be negative"},
       {"float32[99999999999999999999]", "expected a size"},
       {"float32[9999999999999999]", "too large"},
+      {too_many.c_str(), "a tensor has at most 64 axes at position"},
       {"float32[4..2]", "the range of an axis is empty"},
       {"float32[n=4]", "needs a range"},
       {"int64=x", "expected an integer"},

@@ -365,6 +365,17 @@ TEST(CommandLine, ASearchIsKeptAndUsed) {
   outcome = Aitune("tuning stats --tuning-database missing.db");
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(ErrorLine(outcome), HasSubstr("missing.db"));
+  // A build would go on without it.
+  Shell("echo no database, but a text >text.db");
+  for (const char* command : {"tune", "run", "deploy"}) {
+    outcome = Aitune(std::string(command) +
+                     " searched.pt --input 'float32[2,64]' --tuning-database "
+                     "text.db");
+    EXPECT_EQ(outcome.code, 1) << command;
+    EXPECT_THAT(
+        ErrorLine(outcome),
+        testing::AllOf(HasSubstr("--tuning-database"), HasSubstr("text.db")));
+  }
 }
 
 TEST(CommandLine, ASearchTriesWinogradsAlgorithms) {

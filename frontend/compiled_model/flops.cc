@@ -99,6 +99,47 @@ double MatrixProduct(const Operands& operands) {
              : 0;
 }
 
+// The tensor `name` of a call with packed weights. These are objects, which
+// traces have not: such a call lists its values, that tensor first.
+std::optional<ValueId> InputBesidePacked(const TraceOp& op,
+                                         std::string_view name) {
+  for (size_t i = 0; i < op.argument_names.size(); ++i) {
+    const ValueId* const id = std::get_if<ValueId>(&op.arguments.at(i));
+    if (op.argument_names[i] == name && id != nullptr) return *id;
+    const auto* const ids =
+        std::get_if<std::vector<ValueId>>(&op.arguments.at(i));
+    if (op.argument_names[i] == "values" && ids != nullptr && !ids->empty())
+      return ids->front();
+  }
+  return std::nullopt;
+}
+
+// A linear layer of LibTorch's quantisation: its input and result say what its
+// weights don't. Not what packs them, which has no such input.
+bool IsPackedLinear(const TraceOp& op) {
+  return absl::StartsWith(op.name, "quantized::linear") &&
+         !absl::StartsWith(op.name, "quantized::linear_prepack") &&
+         InputBesidePacked(op, "X").has_value();
+}
+
+// Of LibTorch's quantisation, with weights whose sizes their object alone has.
+bool IsOfPackedSizes(const TraceOp& op) {
+  const bool is_convolution = absl::StartsWith(op.name, "quantized::conv") &&
+                              !absl::StrContains(op.name, "_prepack");
+  return (is_convolution && InputBesidePacked(op, "qx")) ||
+         (absl::StrContains(op.name, "::quantized_") &&
+          InputBesidePacked(op, "input"));
+}
+
+double PackedLinear(const Operands& operands, const TraceOp& op) {
+  const std::optional<Sizes> input =
+      operands.OfValue(*InputBesidePacked(op, "X"));
+  const auto result = operands.Result();
+  return input && result && !input->empty()
+             ? 2 * Elements(*result) * static_cast<double>(input->back())
+             : 0;
+}
+
 double Convolution(const Operands& operands, bool transposed) {
   const auto input = operands.Tensor({"input", "self"});
   const auto weight = operands.Tensor({"weight"});
@@ -192,6 +233,7 @@ double CountFlops(const Trace& trace, const TraceOp& op,
                   absl::Span<const int64_t> symbols) {
   const Operands operands(trace, op, symbols);
   if (IsMatrixProduct(op.name)) return MatrixProduct(operands);
+  if (IsPackedLinear(op)) return PackedLinear(operands, op);
   if (op.name == "aten::addbmm") {
     const auto lhs = operands.Tensor({"batch1"});
     return lhs && lhs->size() == 3
@@ -213,17 +255,22 @@ double CountFlops(const Trace& trace, const TraceOp& op,
 }
 
 bool HasUnknownFlops(const Trace& trace, const TraceOp& op) {
+  if (IsOfPackedSizes(op)) return true;
   const bool is_contraction =
       IsMatrixProduct(op.name) || IsConvolution(op.name) ||
       IsAttention(op.name) || IsRecurrent(op.name) ||
       op.name == "aten::addbmm" || op.name == "aten::einsum" ||
       op.name == "aten::_native_multi_head_attention";
-  if (!is_contraction) return false;
+  if (!is_contraction && !IsPackedLinear(op)) return false;
   bool opaque = false;
   const auto look = [&](ValueId id) {
     opaque |= trace.values[id].kind == TraceValue::Kind::kOpaque;
   };
-  for (const Argument& argument : op.arguments) ForEachValue(argument, look);
+  if (is_contraction) {
+    for (const Argument& argument : op.arguments) ForEachValue(argument, look);
+  } else {
+    look(*InputBesidePacked(op, "X"));
+  }
   for (const ValueId result : op.results) {
     if (result >= 0) look(result);
   }

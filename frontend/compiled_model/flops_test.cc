@@ -14,6 +14,12 @@ class Builder {
     trace_.values.push_back(value);
     return static_cast<ValueId>(trace_.values.size() - 1);
   }
+  ValueId Opaque() {
+    TraceValue value;
+    value.kind = TraceValue::Kind::kOpaque;
+    trace_.values.push_back(value);
+    return static_cast<ValueId>(trace_.values.size() - 1);
+  }
   double Count(const std::string& name,
                std::vector<std::pair<std::string, Argument>> arguments,
                std::vector<SizeExpression> result,
@@ -25,12 +31,57 @@ class Builder {
       op.arguments.push_back(value);
     }
     op.results = {Tensor(std::move(result))};
+    is_unknown_ = HasUnknownFlops(trace_, op);
     return CountFlops(trace_, op, symbols);
   }
+  // Whether that of the last operator can't be known.
+  bool is_unknown() const { return is_unknown_; }
 
  private:
   Trace trace_;
+  bool is_unknown_ = false;
 };
+
+TEST(CountFlops, LinearLayersWhoseWeightsArePacked) {
+  for (const char* name :
+       {"quantized::linear_dynamic", "quantized::linear_relu_dynamic",
+        "quantized::linear_dynamic_fp16"}) {
+    Builder b;
+    EXPECT_EQ(
+        b.Count(name, {{"X", b.Tensor({3, 8})}, {"W_prepack", b.Opaque()}},
+                {3, 16}),
+        2.0 * 3 * 16 * 8)
+        << name;
+    EXPECT_FALSE(b.is_unknown()) << name;
+    // As traces have it, which have no objects.
+    EXPECT_EQ(
+        b.Count(name, {{"values", std::vector<ValueId>{b.Tensor({3, 8})}}},
+                {3, 16}),
+        2.0 * 3 * 16 * 8)
+        << name;
+    EXPECT_FALSE(b.is_unknown()) << name;
+  }
+  // Of tensors of LibTorch's quantised types, and of packed filters, no sizes
+  // are known.
+  Builder b;
+  EXPECT_EQ(b.Count("quantized::linear",
+                    {{"X", b.Opaque()}, {"W_prepack", b.Opaque()}}, {3, 16}),
+            0);
+  EXPECT_TRUE(b.is_unknown());
+  b.Count("quantized::conv2d_dynamic",
+          {{"qx", b.Tensor({1, 3, 8, 8})}, {"packed_weight", b.Opaque()}},
+          {1, 4, 6, 6});
+  EXPECT_TRUE(b.is_unknown());
+  b.Count("aten::quantized_lstm",
+          {{"values", std::vector<ValueId>{b.Tensor({5, 2, 4}), b.Opaque()}}},
+          {5, 2, 8});
+  EXPECT_TRUE(b.is_unknown());
+  // Packing computes nothing.
+  EXPECT_EQ(
+      b.Count("quantized::linear_prepack", {{"W", b.Tensor({16, 8})}}, {16, 8}),
+      0);
+  EXPECT_FALSE(b.is_unknown());
+}
 
 TEST(CountFlops, LinearWithDynamicBatch) {
   Builder b;

@@ -357,7 +357,10 @@ absl::StatusOr<int64_t> TuningDatabase::exportTo(const std::string &path) {
                           query("ORDER BY kernel, target, config", {}));
   std::ofstream file(path);
   for (const TuningRecord &record : records)
-    file << toJson(record).dump() << '\n';
+    // Notes of failures may name paths, which need not be UTF-8.
+    file << toJson(record).dump(-1, ' ', false,
+                                nlohmann::json::error_handler_t::replace)
+         << '\n';
   file.close();
   if (!file)
     return absl::UnavailableError(

@@ -67,7 +67,9 @@ absl::StatusOr<int> ShowBackends(const Options& options) {
                                  {"default", ToJson(option.default_value)},
                                  {"help", option.help}});
   }
-  AITUNE_RETURN_IF_ERROR(PublishText(options, text, object.dump(1)));
+  AITUNE_RETURN_IF_ERROR(PublishText(
+      options, text,
+      object.dump(1, ' ', false, nlohmann::json::error_handler_t::replace)));
   return kSuccess;
 }
 

@@ -148,7 +148,9 @@ absl::StatusOr<int> RunPaced(const Options& options, const Subject& subject,
   Callers callers(compiled, arguments, subject.device);
   AITUNE_ASSIGN_OR_RETURN(const std::function<absl::Status()> put_back,
                           SaveState(subject));
-  std::cout << ToJson(report).dump() << std::endl;
+  std::cout << ToJson(report).dump(-1, ' ', false,
+                                   nlohmann::json::error_handler_t::replace)
+            << std::endl;
   std::string line;
   while (std::getline(std::cin, line)) {
     if (put_back) AITUNE_RETURN_IF_ERROR(put_back());

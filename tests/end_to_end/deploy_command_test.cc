@@ -77,6 +77,117 @@ TEST(RunCommand, PrintsResultsOfEveryLayout) {
             "output[1] ComplexFloat[2] 0 1 0 1\n");
 }
 
+TEST(RunCommand, SummarisesOutputsInJson) {
+  torch::jit::Module model("__torch__.Outputs");
+  model.define(
+      "def forward(self, x: Tensor):\n"
+      "    y = torch.relu(x)\n"
+      "    return y * 0 + 2, y[:0], torch.full([2, 2], -1, dtype=4), (y * 0) / "
+      "0, 5, torch.complex(y * 0, y * 0 + 1)\n");
+  model.save(Path("outputs.pt"));
+  const Outcome outcome =
+      Aitune("run outputs.pt --input 'float32[3]' --no-cache --json -");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const json none;
+  const auto summary = [&](const char* path, const char* dtype,
+                           std::vector<int64_t> sizes, int elements,
+                           bool finite, const json& least, const json& most,
+                           const json& mean) {
+    return json{
+        {"output", path},   {"dtype", dtype},       {"layout", "Strided"},
+        {"sizes", sizes},   {"elements", elements}, {"finite", finite},
+        {"minimum", least}, {"maximum", most},      {"mean", mean}};
+  };
+  const json expected = {
+      summary("[0]", "float32", {3}, 3, true, 2.0, 2.0, 2.0),
+      summary("[1]", "float32", {0}, 0, true, none, none, none),
+      summary("[2]", "int64", {2, 2}, 4, true, -1.0, -1.0, -1.0),
+      summary("[3]", "float32", {3}, 3, false, none, none, none),
+      json{{"output", "[4]"}, {"value", "5"}},
+      summary("[5]", "ComplexFloat", {3}, 6, true, 0.0, 1.0, 0.5)};
+  EXPECT_EQ(json::parse(outcome.out)["outputs"], expected);
+}
+
+// What a method of an interface is, is known to the call alone.
+TEST(DeployCommand, SavesModelsThatCallMethodsOfInterfaces) {
+  torch::jit::Module model("__torch__.Chooses");
+  const auto unit = model._ivalue()->compilation_unit();
+  const auto part =
+      c10::InterfaceType::create("__torch__.Op", /*is_module=*/true);
+  part->addMethod(c10::FunctionSchema(
+      "forward", "",
+      {c10::Argument("self", part), c10::Argument("x", c10::TensorType::get())},
+      {c10::Argument("", c10::TensorType::get())}));
+  unit->register_type(part);
+  torch::jit::Module op("__torch__.Relu", unit);
+  op.register_parameter("weight", torch::randn({4, 8}), false);
+  op.define(
+      "def forward(self, x: Tensor):\n"
+      "    return torch.relu(torch.linear(x, self.weight))\n");
+  model.register_module("other", op);
+  model.register_attribute("op", part, op._ivalue());
+  model.define(
+      "def forward(self, x: Tensor):\n"
+      "    return torch.softmax(self.op.forward(x), 1)\n");
+  model.save(Path("interface.pt"));
+  const Outcome deployed = Aitune(
+      "deploy interface.pt --input 'float32[2,8]' --no-cache --seconds 0.02 "
+      "--strategy OneBackend --backend TorchInductorBackend --save "
+      "interface.aitune");
+  ASSERT_EQ(deployed.code, 0) << deployed.err;
+  const Outcome ran =
+      Aitune("run interface.aitune --input 'float32[2,8]' --seed 3");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Outcome eager =
+      Aitune("run interface.pt --input 'float32[2,8]' --seed 3 --no-cache");
+  EXPECT_EQ(ran.out, eager.out);
+}
+
+TEST(DeployCommand, SaysBeforeItBuildsWhatCannotBeSaved) {
+  torch::jit::Module model("__torch__.Packed");
+  model.register_buffer("packed", at::quantize_per_tensor(torch::randn({4, 8}),
+                                                          0.1, 0, at::kQInt8));
+  model.define(
+      "def forward(self, x: Tensor):\n"
+      "    return torch.relu(x)\n");
+  model.save(Path("packed.pt"));
+  const Outcome outcome = Aitune(
+      "deploy packed.pt --input 'float32[2,8]' --no-cache --save "
+      "packed.aitune");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(ErrorLine(outcome),
+              AllOf(HasSubstr("--save packed.aitune: packed.pt can't be saved"),
+                    HasSubstr("packed is no dense tensor")));
+  EXPECT_THAT(outcome.err, Not(HasSubstr("build")));
+}
+
+TEST(DeployCommand, TakesPathsThatAreNotUtf8) {
+  Shell("mkdir -p 'd\xe9'; cp net.pt 'd\xe9/n\xe9t.pt'");
+  const Outcome deployed = Aitune(
+      "deploy 'd\xe9/n\xe9t.pt' --input 'float32[2,8]' --cache 'd\xe9/cache' "
+      "--dump 'd\xe9/dump' --strategy OneBackend --backend "
+      "'TorchInductorBackend' --seconds 0.02 --save 'd\xe9/saved' --json "
+      "'d\xe9/report.json' --html 'd\xe9/page.html'");
+  ASSERT_EQ(deployed.code, 0) << deployed.err;
+  // All code came from the processes that generate it.
+  EXPECT_THAT(deployed.err, Not(HasSubstr("code generator")));
+  EXPECT_EQ(json::parse(ReadFile(Path("d\xe9/report.json")))["module"],
+            "n\xef\xbf\xbdt");
+  const Outcome ran = Aitune("run 'd\xe9/saved' --input 'float32[2,8]'");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  for (const char* command :
+       {"tune --seconds 0.02", "bench --seconds 0.02", "inspect", "run"}) {
+    const Outcome outcome = Aitune(
+        std::string(command) +
+        " 'd\xe9/n\xe9t.pt' --input 'float32[2,8]' --cache 'd\xe9/cache' "
+        "--json -");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(json::parse(outcome.out)["model"]["file"],
+              "d\xef\xbf\xbd/n\xef\xbf\xbdt.pt")
+        << command;
+  }
+}
+
 TEST(BackendsCommand, ListsKindsModesAndOptions) {
   const Outcome outcome = Aitune("backends --json -");
   ASSERT_EQ(outcome.code, 0) << outcome.err;

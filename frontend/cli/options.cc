@@ -171,8 +171,9 @@ void AddRun(CLI::App& root, Options& options) {
   AddCompileOptions(*app, options);
   AddCacheOptions(*app, options);
   app->add_option("--output", options.output_file,
-                  "Save the outputs, to be read with torch.load; without it "
-                  "their shapes and first elements are printed")
+                  "Save the outputs, to be read with torch.load (NamedTuples "
+                  "as tuples: LibTorch writes no names); without it their "
+                  "shapes and first elements are printed")
       ->type_name("FILE")
       ->group("Report");
   app->add_option("--digest", options.digest,

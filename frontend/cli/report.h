@@ -2,7 +2,8 @@
 //
 // JSON: {"schema": 1, "command": "tune", "model": {...}, "inputs": [...],
 // "coverage": {...}, "check": {...}, "timing": {...}, "compile": {...},
-// "memory": {...}, "gpu": {...}, "steps": [...], "notes": [...]}. Times are
+// "memory": {...}, "gpu": {...}, "steps": [...], "outputs": [...],
+// "notes": [...]}. Times are
 // milliseconds in "timing" and seconds in "compile"; memory is bytes; shares
 // are in [0, 1]. Parts that a command does not make are absent. Fields are
 // added, never renamed.
@@ -74,7 +75,20 @@ struct TimingRow {
   std::string failure;  // why a peer was not timed; empty: it was
 };
 
-// One step of the plan.
+// A tensor of a call's result, or a value that is none.
+struct OutputInfo {
+  std::string path;  // where it is in the result: "", "[0]", ...
+  std::string text;  // of a value that is no tensor; else empty
+  std::string dtype;
+  std::string layout;  // StorageText, "Strided" if dense
+  std::string sizes;   // SizesText
+  int64_t elements = 0;
+  bool is_finite = true;  // all elements
+  // Of the finite elements, of complex ones both parts; not set if there are
+  // none.
+  std::optional<double> minimum, maximum, mean;
+};
+
 struct Report {
   std::string command;
   ModelInfo model;
@@ -92,6 +106,7 @@ struct Report {
   std::optional<MemoryInfo> memory;
   std::optional<GpuInfo> gpu;
   std::vector<StepTime> steps;
+  std::vector<OutputInfo> outputs;
 };
 
 nlohmann::json ToJson(const Report& report);

@@ -201,6 +201,23 @@ json ToJson(const CompileInfo& compile) {
           {"tuning", ToJson(compile.tuning)}};
 }
 
+json ToJson(const OutputInfo& output) {
+  if (!output.text.empty())
+    return {{"output", output.path}, {"value", output.text}};
+  const auto number = [](const std::optional<double>& value) {
+    return value ? json(*value) : json();
+  };
+  return {{"output", output.path},
+          {"dtype", output.dtype},
+          {"layout", output.layout},
+          {"sizes", json::parse(output.sizes)},
+          {"elements", output.elements},
+          {"finite", output.is_finite},
+          {"minimum", number(output.minimum)},
+          {"maximum", number(output.maximum)},
+          {"mean", number(output.mean)}};
+}
+
 }  // namespace
 
 double CompileInfo::TotalSeconds() const {
@@ -263,6 +280,8 @@ json ToJson(const Report& report) {
                                {"microseconds", step.microseconds},
                                {"flops", step.flops}});
   }
+  for (const OutputInfo& output : report.outputs)
+    object["outputs"].push_back(ToJson(output));
   return object;
 }
 

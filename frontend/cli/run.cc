@@ -6,6 +6,8 @@
 #include <memory>
 #include <optional>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -33,6 +35,13 @@ namespace {
 // The first elements of each output, one line each.
 constexpr int kShownElements = 6;
 
+std::string DtypeText(const at::Tensor& tensor) {
+  const std::optional<DataType> dtype =
+      frontend::FromScalarType(tensor.scalar_type());
+  return dtype ? std::string(Name(*dtype))
+               : c10::toString(tensor.scalar_type());
+}
+
 std::string ValueText(const c10::IValue& value) {
   if (!value.isTensor()) {
     std::ostringstream text;
@@ -48,14 +57,11 @@ std::string ValueText(const c10::IValue& value) {
     elements.push_back(absl::StrFormat("%.6g", first[i].item<double>()));
   }
   if (numbers.numel() > first.numel()) elements.push_back("...");
-  const std::optional<DataType> dtype =
-      frontend::FromScalarType(tensor.scalar_type());
-  return absl::StrCat(
-      tensor.layout() == at::kStrided
-          ? ""
-          : absl::StrCat(frontend::StorageText(tensor), " "),
-      dtype ? std::string(Name(*dtype)) : c10::toString(tensor.scalar_type()),
-      frontend::SizesText(tensor), " ", absl::StrJoin(elements, " "));
+  return absl::StrCat(tensor.layout() == at::kStrided
+                          ? ""
+                          : absl::StrCat(frontend::StorageText(tensor), " "),
+                      DtypeText(tensor), frontend::SizesText(tensor), " ",
+                      absl::StrJoin(elements, " "));
 }
 
 std::string OutputsText(const c10::IValue& result) {
@@ -65,6 +71,36 @@ std::string OutputsText(const c10::IValue& result) {
                     "\n");
   }
   return text;
+}
+
+OutputInfo SummaryOf(const frontend::Leaf& leaf) {
+  OutputInfo output;
+  output.path = leaf.path;
+  if (!leaf.value->isTensor() || !leaf.value->toTensor().defined()) {
+    output.text = ValueText(*leaf.value);
+    return output;
+  }
+  const at::Tensor& tensor = leaf.value->toTensor();
+  output.dtype = DtypeText(tensor);
+  output.layout = frontend::StorageText(tensor);
+  output.sizes = frontend::SizesText(tensor);
+  const at::Tensor numbers =
+      frontend::DenseNumbers(tensor).flatten().to(at::kDouble);
+  output.elements = numbers.numel();
+  const at::Tensor finite = numbers.masked_select(numbers.isfinite());
+  output.is_finite = finite.numel() == numbers.numel();
+  if (finite.numel() == 0) return output;
+  output.minimum = finite.min().item<double>();
+  output.maximum = finite.max().item<double>();
+  output.mean = finite.mean().item<double>();
+  return output;
+}
+
+std::vector<OutputInfo> SummariesOf(const c10::IValue& result) {
+  std::vector<OutputInfo> outputs;
+  for (const frontend::Leaf& leaf : frontend::Leaves(result))
+    outputs.push_back(SummaryOf(leaf));
+  return outputs;
 }
 
 // One call of what `aitune deploy` saved.
@@ -200,8 +236,11 @@ absl::Status GiveOut(const Options& options, const c10::IValue& result,
                      const std::function<Report()>& report) {
   if (!options.output_file.empty())
     AITUNE_RETURN_IF_ERROR(SaveResult("--output", options.output_file, result));
-  if (!options.json.empty())
-    return Publish(options, report(), OutputsText(result));
+  if (!options.json.empty()) {
+    Report whole = report();
+    whole.outputs = SummariesOf(result);
+    return Publish(options, whole, OutputsText(result));
+  }
   if (options.output_file.empty())
     std::cout << OutputsText(result) << std::flush;
   return absl::OkStatus();

@@ -13,6 +13,7 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/values/pickle_integers.h"
@@ -206,6 +207,11 @@ absl::StatusOr<ValueList> LoadSamples(const std::string& path,
             })));
         return absl::OkStatus();
       });
+  if (absl::StrContains(status.message(), "__builtin__.complex"))
+    return absl::InvalidArgumentError(absl::StrCat(
+        path,
+        ": it has a Python complex number, which LibTorch does not read; save "
+        "a tensor, such as torch.tensor(1+2j), and have forward take that"));
   if (!status.ok()) return status;
   return samples;
 }

@@ -1,6 +1,9 @@
 #include "frontend/values/value_list.h"
 
 #include <ATen/ATen.h>
+#include <caffe2/serialize/inline_container.h>
+
+#include <string>
 
 #include "gtest/gtest.h"
 
@@ -19,6 +22,24 @@ TEST(ValueList, AClonesTensorsHaveTheStridesAndMemoryOfTheirOwn) {
     EXPECT_TRUE(made.equal(given));
     EXPECT_FALSE(made.is_alias_of(given));
   }
+}
+
+// Python makes such files.
+TEST(LoadSamples, SayOfAPythonComplexNumberWhatToGiveInstead) {
+  // In pickle's words: c is a class, K an integer, 86 makes a tuple of two, R
+  // calls the class with it.
+  const std::string pickled = "\x80\2c__builtin__\ncomplex\nK\1K\2\x86R.";
+  const std::string path = testing::TempDir() + "/complex.pt";
+  {
+    caffe2::serialize::PyTorchStreamWriter writer(path);
+    writer.writeRecord("data.pkl", pickled.data(), pickled.size());
+    writer.writeEndOfFile();
+  }
+  EXPECT_EQ(LoadSamples(path).status().message(),
+            path +
+                ": it has a Python complex number, which LibTorch does not "
+                "read; save a tensor, such as torch.tensor(1+2j), and have "
+                "forward take that");
 }
 
 }  // namespace

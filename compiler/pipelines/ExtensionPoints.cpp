@@ -60,12 +60,15 @@ void addRegisteredPasses(PassPoint point, OpPassManager &passManager) {
   for (const Registered &added : registered()) {
     if (added.point != point)
       continue;
-    std::unique_ptr<Pass> pass = added.factory ? added.factory() : nullptr;
+    std::unique_ptr<Pass> pass;
+    const std::string thrown =
+        whatIsThrown([&] { pass = added.factory ? added.factory() : nullptr; });
     const std::string what =
         std::string("a pass at ") + nameOf(point) + added.plugin;
     if (!pass) {
-      passManager.addPass(
-          std::make_unique<UnusablePass>(what + ": its factory gave none"));
+      passManager.addPass(std::make_unique<UnusablePass>(
+          what + ": its factory gave none" +
+          (thrown.empty() ? "" : ": " + thrown)));
       continue;
     }
     const std::optional<StringRef> operation = pass->getOpName();

@@ -50,7 +50,9 @@ absl::Status loadPlugin(const std::string &path) {
   const std::string content{std::istreambuf_iterator<char>(file), {}};
   loadedPlugins().push_back({entry->name, absolute.get(), Sha256Hex(content)});
   const ScopedPlugin registering(entry->name);
-  entry->registerAll();
+  if (const std::string thrown = whatIsThrown(entry->registerAll);
+      !thrown.empty())
+    return refuse(absl::StrCat("its function registers nothing: ", thrown));
   return absl::OkStatus();
 }
 

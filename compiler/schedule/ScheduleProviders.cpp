@@ -61,20 +61,26 @@ void registerSchedules(ScheduleProvider provider) {
 void addRegisteredSchedules(func::FuncOp kernel, KernelSpace &space) {
   const size_t features = space.schedules.front().features.size();
   std::vector<Schedule> added;
-  for (const auto &[provider, plugin] : registered()) {
-    if (!provider) {
+  for (const Registered &one : registered()) {
+    if (!one.provider) {
       space.refused.push_back(
-          absl::StrCat("schedules", plugin, ": there is no function"));
+          absl::StrCat("schedules", one.plugin, ": there is no function"));
       continue;
     }
-    for (Schedule &schedule : provider(kernel, space)) {
+    std::vector<Schedule> given;
+    const std::string thrown =
+        whatIsThrown([&] { given = one.provider(kernel, space); });
+    if (!thrown.empty())
+      space.refused.push_back(absl::StrCat(
+          "the schedules", one.plugin, " for a ", space.form, ": ", thrown));
+    for (Schedule &schedule : given) {
       const std::string wrong =
           whatIsWrong(schedule, features, kernel.getContext());
       if (wrong.empty())
         added.push_back(std::move(schedule));
       else
-        space.refused.push_back(absl::StrCat("a schedule", plugin, " for a ",
-                                             space.form, ": ", wrong));
+        space.refused.push_back(absl::StrCat(
+            "a schedule", one.plugin, " for a ", space.form, ": ", wrong));
     }
   }
   // After the default and before the template's other schedules: a cost model

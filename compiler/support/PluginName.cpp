@@ -1,5 +1,7 @@
 #include "compiler/support/PluginName.h"
 
+#include <exception>
+
 namespace aitune {
 namespace {
 
@@ -17,5 +19,16 @@ ScopedPlugin::ScopedPlugin(const std::string &name) {
 }
 
 ScopedPlugin::~ScopedPlugin() { registering().clear(); }
+
+std::string whatIsThrown(const std::function<void()> &body) {
+  try {
+    body();
+  } catch (const std::exception &thrown) {
+    return std::string("it throws an exception: ") + thrown.what();
+  } catch (...) {
+    return "it throws what is no std::exception";
+  }
+  return "";
+}
 
 } // namespace aitune

@@ -1,8 +1,10 @@
 // Whose passes, schedules, cost models and search strategies are registered.
-// Registries keep the text with each, for what they say when one is wrong.
+// Registries keep the text with each, for what they say when one is wrong, and
+// call it so that an exception ends no process.
 #ifndef AITUNE_COMPILER_SUPPORT_PLUGINNAME_H
 #define AITUNE_COMPILER_SUPPORT_PLUGINNAME_H
 
+#include <functional>
 #include <string>
 
 namespace aitune {
@@ -18,6 +20,10 @@ public:
   ~ScopedPlugin();
   ScopedPlugin(const ScopedPlugin &) = delete;
 };
+
+/// Runs `body`, which calls what a plug-in registered. Says what it threw;
+/// empty if it threw nothing.
+std::string whatIsThrown(const std::function<void()> &body);
 
 } // namespace aitune
 

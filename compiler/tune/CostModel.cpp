@@ -173,11 +173,14 @@ createCostModel(const std::string &name, const Roofline &roofline) {
   std::lock_guard<std::mutex> lock(registry().mutex);
   const auto &factories = registry().factories;
   if (auto found = factories.find(name); found != factories.end()) {
-    const auto &[factory, plugin] = found->second;
-    std::unique_ptr<CostModel> model = factory ? factory(roofline) : nullptr;
+    const Registered &one = found->second;
+    std::unique_ptr<CostModel> model;
+    const std::string thrown = whatIsThrown(
+        [&] { model = one.factory ? one.factory(roofline) : nullptr; });
     if (!model)
       return absl::InvalidArgumentError(absl::StrCat(
-          "the cost model '", name, "'", plugin, ": its factory gave none"));
+          "the cost model '", name, "'", one.plugin, ": its factory gave none",
+          thrown.empty() ? "" : ": ", thrown));
     return model;
   }
   return absl::InvalidArgumentError(absl::StrCat(
@@ -187,18 +190,35 @@ createCostModel(const std::string &name, const Roofline &roofline) {
       })));
 }
 
+/// The error of the model of this name.
+static absl::Status refuseModel(const std::string &name,
+                                const std::string &what) {
+  std::lock_guard<std::mutex> lock(registry().mutex);
+  const auto found = registry().factories.find(name);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the cost model '", name, "'",
+      found == registry().factories.end() ? "" : found->second.plugin, what));
+}
+
+absl::Status fitTo(const std::vector<TuningRecord> &records,
+                   const std::string &name, CostModel &model) {
+  const std::string thrown = whatIsThrown([&] { model.fit(records); });
+  return thrown.empty() ? absl::OkStatus()
+                        : refuseModel(name, " can't be fitted: " + thrown);
+}
+
 absl::StatusOr<std::vector<double>> predictTimes(const CostModel &model,
                                                  const std::string &name,
                                                  const KernelSpace &space,
                                                  const KernelWork &work) {
-  std::vector<double> times = model.predict(space, work);
+  std::vector<double> times;
+  const std::string thrown =
+      whatIsThrown([&] { times = model.predict(space, work); });
+  if (!thrown.empty())
+    return refuseModel(name, " predicts nothing: " + thrown);
   auto refuse = [&](const std::string &what) {
-    std::lock_guard<std::mutex> lock(registry().mutex);
-    const auto found = registry().factories.find(name);
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the cost model '", name, "'",
-        found == registry().factories.end() ? "" : found->second.plugin,
-        " predicts ", what, " for a ", space.form));
+    return refuseModel(name,
+                       absl::StrCat(" predicts ", what, " for a ", space.form));
   };
   if (times.size() != space.schedules.size())
     return refuse(absl::StrCat(times.size(), " times of ",

@@ -64,6 +64,11 @@ bool registerCostModel(const std::string &name, CostModelFactory factory);
 absl::StatusOr<std::unique_ptr<CostModel>>
 createCostModel(const std::string &name, const Roofline &roofline);
 
+/// Fits `model`, which has this name. kInvalidArgument, which names its
+/// plug-in, if it throws an exception.
+absl::Status fitTo(const std::vector<TuningRecord> &records,
+                   const std::string &name, CostModel &model);
+
 /// What `model`, which has this name, predicts. kInvalidArgument, which names
 /// its plug-in, unless that is one finite time that is not negative for each
 /// schedule. Thread-safe.

@@ -174,12 +174,14 @@ createSearchStrategy(const std::string &name) {
   std::lock_guard<std::mutex> lock(registry().mutex);
   const auto &factories = registry().factories;
   if (auto found = factories.find(name); found != factories.end()) {
-    const auto &[factory, plugin] = found->second;
-    std::unique_ptr<SearchStrategy> strategy = factory ? factory() : nullptr;
+    const Registered &one = found->second;
+    std::unique_ptr<SearchStrategy> strategy;
+    const std::string thrown =
+        whatIsThrown([&] { strategy = one.factory ? one.factory() : nullptr; });
     if (!strategy)
-      return absl::InvalidArgumentError(
-          absl::StrCat("the search strategy '", name, "'", plugin,
-                       ": its factory gave none"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the search strategy '", name, "'", one.plugin,
+          ": its factory gave none", thrown.empty() ? "" : ": ", thrown));
     return strategy;
   }
   return absl::InvalidArgumentError(absl::StrCat(
@@ -189,15 +191,28 @@ createSearchStrategy(const std::string &name) {
       })));
 }
 
+/// The error of the strategy of this name.
+static absl::Status refuseStrategy(const std::string &name,
+                                   const std::string &what) {
+  std::lock_guard<std::mutex> lock(registry().mutex);
+  const auto found = registry().factories.find(name);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the search strategy '", name, "'",
+      found == registry().factories.end() ? "" : found->second.plugin, what));
+}
+
+absl::Status searchWith(const std::string &name, SearchStrategy &strategy,
+                        SearchProblem &problem) {
+  absl::Status searched;
+  const std::string thrown =
+      whatIsThrown([&] { searched = strategy.search(problem); });
+  return thrown.empty() ? searched : refuseStrategy(name, ": " + thrown);
+}
+
 absl::Status checkRequest(const std::string &name, const KernelSpace &space,
                           absl::Span<const size_t> schedules, double seconds) {
   auto refuse = [&](const std::string &what) {
-    std::lock_guard<std::mutex> lock(registry().mutex);
-    const auto found = registry().factories.find(name);
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the search strategy '", name, "'",
-        found == registry().factories.end() ? "" : found->second.plugin,
-        " asks to measure ", what));
+    return refuseStrategy(name, " asks to measure " + what);
   };
   for (size_t schedule : schedules)
     if (schedule >= space.schedules.size())

@@ -72,6 +72,11 @@ bool registerSearchStrategy(const std::string &name, StrategyFactory factory);
 absl::StatusOr<std::unique_ptr<SearchStrategy>>
 createSearchStrategy(const std::string &name);
 
+/// Searches with `strategy`, which has this name. Its error, or
+/// kInvalidArgument, which names its plug-in, if it throws an exception.
+absl::Status searchWith(const std::string &name, SearchStrategy &strategy,
+                        SearchProblem &problem);
+
 /// Whether the strategy of this name may ask to measure `schedules` of `space`
 /// for so many seconds. kInvalidArgument, which names its plug-in, for a
 /// schedule that is not there, or seconds that are negative or not finite.

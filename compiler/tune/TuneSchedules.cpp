@@ -231,7 +231,8 @@ ScheduleTuner::knowledgeOf(const std::string &form) {
     llvm::erase_if(knowledge.records, [&](const TuningRecord &record) {
       return record.version != choices.version();
     });
-    model->fit(knowledge.records);
+    AITUNE_RETURN_IF_ERROR(
+        fitTo(knowledge.records, tuning().costModel, *model));
   }
   knowledge.model = std::move(model);
   return &knowledge;
@@ -304,7 +305,8 @@ ScheduleTuner::measure(Task &task, absl::Span<const size_t> schedules,
   FormKnowledge &knowledge = forms[task.space.form];
   knowledge.records.insert(knowledge.records.end(), records.begin(),
                            records.end());
-  knowledge.model->fit(knowledge.records);
+  AITUNE_RETURN_IF_ERROR(
+      fitTo(knowledge.records, tuning().costModel, *knowledge.model));
   AITUNE_ASSIGN_OR_RETURN(task.problem.predictions,
                           predictTimes(*knowledge.model, tuning().costModel,
                                        task.space, task.work));
@@ -388,7 +390,7 @@ absl::Status ScheduleTuner::searchAll() {
       return measured;
     };
     shown.stop = [&] { return mustStop() || seconds() >= end; };
-    absl::Status searched = strategy->search(shown);
+    absl::Status searched = searchWith(tuning().strategy, *strategy, shown);
     AITUNE_RETURN_IF_ERROR(asked);
     AITUNE_RETURN_IF_ERROR(searched);
   }

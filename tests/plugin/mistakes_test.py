@@ -13,6 +13,7 @@ PLUGIN = r"""
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <stdexcept>
 #include <string>
 
 #include "compiler/plugin/Plugin.h"
@@ -23,11 +24,14 @@ bool isMistake(const char *name) { return getenv("MISTAKE") == std::string(name)
 
 class Model : public aitune::CostModel {
  public:
-  void fit(const std::vector<aitune::TuningRecord> &) override {}
+  void fit(const std::vector<aitune::TuningRecord> &) override {
+    if (isMistake("fit throws")) throw std::runtime_error("of fit");
+  }
   std::vector<double> predict(const aitune::KernelSpace &space,
                               const aitune::KernelWork &) const override {
     std::vector<double> times(space.schedules.size(), 1.0);
     if (isMistake("few predictions")) times.resize(1);
+    if (isMistake("prediction throws")) return {times.at(times.size())};
     if (isMistake("nan prediction")) times.back() = std::nan("");
     if (isMistake("negative prediction")) times.back() = -1;
     if (isMistake("infinite prediction"))
@@ -49,12 +53,14 @@ class Strategy : public aitune::SearchStrategy {
     if (isMistake("schedule beyond")) problem.measure(beyond, 0.01).IgnoreError();
     if (isMistake("seconds")) problem.measure(first, std::nan("")).IgnoreError();
     if (isMistake("lost measurements")) problem.known.clear();
+    if (isMistake("search throws")) throw 5;
     return problem.measure(first, 0.01).status();
   }
 };
 
 std::vector<aitune::Schedule> schedules(mlir::func::FuncOp,
                                         const aitune::KernelSpace &space) {
+  if (isMistake("schedules throw")) throw std::runtime_error("of schedules");
   aitune::Schedule text = space.schedules.front(), list = text, few = text,
                    feature = text, good = text;
   text.config = "no attribute";
@@ -66,7 +72,10 @@ std::vector<aitune::Schedule> schedules(mlir::func::FuncOp,
 }
 
 void registerAll() {
+  if (isMistake("registering throws")) throw std::runtime_error("of all");
+  if (isMistake("schedules throw")) aitune::registerSchedules(schedules);
   aitune::registerCostModel("model", [](const aitune::Roofline &) {
+    if (isMistake("factory throws")) throw std::runtime_error("of the factory");
     return isMistake("no cost model") ? nullptr : std::make_unique<Model>();
   });
   aitune::registerSearchStrategy("strategy", [] {
@@ -95,11 +104,12 @@ def main(aitune, checkout):
          "/usr/lib/llvm-22/include", "-o", "mistaken.so", "mistaken.cc"],
         check=True)
 
+    # The strategy ends long before its budget does, which a busy machine needs.
     def tune(mistake, code):
         result = subprocess.run(
             [aitune, "tune", checkout + "/.models/mlp.pt", "--input",
              "float32[64,1024]", "--plugin", "./mistaken.so", "--no-cache",
-             "--seconds", "0", "--tune-budget", "1s", "--cost-model", "model",
+             "--seconds", "0", "--tune-budget", "10s", "--cost-model", "model",
              "--tune-strategy", "strategy", "--json", "report.json"],
             env=dict(os.environ, MISTAKE=mistake), stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True)
@@ -123,6 +133,16 @@ def main(aitune, checkout):
     expect_refused("no strategy", "the search strategy 'strategy'", "gave none")
     expect_refused("no pass", "a pass at AfterTransforms", "gave none")
     expect_refused("empty factory", "a pass at AfterImport", "gave none")
+    expect_refused("factory throws", "gave none", "of the factory")
+    errors = tune("registering throws", 1).stderr
+    assert "mistaken.so: its function registers nothing" in errors, errors
+    assert "of all" in errors, errors
+    expect_ended("fit throws", "can't be fitted", "of fit")
+    expect_ended("prediction throws", "predicts nothing: it throws")
+    expect_ended("search throws", "it throws what is no std::exception")
+    errors = tune("schedules throw", 0).stderr
+    assert "the schedules of the plug-in 'mistaken'" in errors, errors
+    assert "of schedules" in errors, errors
     expect_ended("few predictions", "predicts 1 times of ")
     expect_ended("nan prediction", "predicts a time of nan us")
     expect_ended("negative prediction", "predicts a time of -1 us")

@@ -79,7 +79,8 @@ struct GenerationOptions {
   /// serveGeneration (compiler/candidates/GenerationWorker.h), as `aitune
   /// generate-kernels` does. Empty, or if it cannot be started: code is
   /// generated in this process, where the time is looked at between the phases
-  /// of a kernel alone, and nothing else is limited.
+  /// of a kernel alone, and nothing else is limited. One of another build is an
+  /// error of `compile`.
   std::vector<std::string> worker;
   /// The most seconds of processors' time for the code of one kernel. Most take
   /// less than a tenth of one.
@@ -374,7 +375,8 @@ CompileCounts compileCounts();
 /// with ait operations). `constants` is the pool ait.constant refers to; it is
 /// read, never changed. The module is transformed in place. Errors:
 /// kInvalidArgument for a module that breaks the contract, kInternal for a
-/// failure of a pass (with its diagnostics). Not thread-safe for one
+/// failure of a pass (with its diagnostics), kFailedPrecondition where the
+/// worker of options.generation is of another build. Not thread-safe for one
 /// MLIRContext; separate contexts may compile at once. If `libtorchWins` is not
 /// empty, the result is of the module that options.libtorch.importAgain gave.
 absl::StatusOr<CompileResult>

@@ -15,6 +15,18 @@ using Kind = SizeExpression::Kind;
 
 SizeExpression S(int i) { return SizeExpression::Symbol(i); }
 
+TEST(PlanProtoTest, TextsThatNameFilesNeedNotBeUtf8) {
+  ExecutablePlan plan;
+  Step& step = *plan.add_steps();
+  step.set_location("/d\xe9/model.py:3");
+  step.set_scope("layer\xe9");
+  step.add_checks()->set_location("/d\xe9/model.py:4");
+  step.mutable_fallback()->set_reason("/d\xe9/library.so has it not");
+  ExecutablePlan read;
+  ASSERT_TRUE(read.ParseFromString(plan.SerializeAsString()));
+  EXPECT_EQ(read.SerializeAsString(), plan.SerializeAsString());
+}
+
 TEST(SizeExpressionProtoTest, RoundTrips) {
   const SizeExpression expressions[] = {
       7,

@@ -109,7 +109,12 @@ absl::StatusOr<std::vector<aitune::frontend::SubmoduleTime>> Module::Inspect(
       std::vector<aitune::frontend::SubmoduleTime> times,
       aitune::frontend::TimeSubmodules(source->model(), arguments, repeats));
   // The runs of a profile are calls, which change the state of a model.
-  if (!source->HasState()) AddCompiledTimes(Profile(arguments, repeats), times);
+  if (!source->HasState()) {
+    AITUNE_ASSIGN_OR_RETURN(const aitune::Device device,
+                            aitune::Device::ParseCpuOrGpu(options_.device));
+    AddCompiledTimes(
+        Profile(aitune::frontend::ToDevice(arguments, device), repeats), times);
+  }
   std::lock_guard<std::mutex> lock(mutex_);
   report_.submodules = times;
   return times;

@@ -129,6 +129,7 @@ func.func private @codes(%a: tensor<64x96xbf16>, %b: tensor<128x96xi8> {ait.cons
 // PAIRS: llvm.x86.avx512.vpdpbusd.512
 // AMX-LABEL: func.func @codes_on_both_sides(
 // AMX-SAME: layout = matmul_panels, block_columns = 32, steps_together = 4, transposed = true>
+// AMX-COUNT-16: llvm.intr.prefetch
 // AMX-COUNT-4: llvm.call_intrinsic "llvm.x86.tdpbusd.internal"
 // AMX-NOT: vpdpbusd
 // AMX-LABEL: func.func @codes_on_both_sides_odd(

@@ -75,6 +75,7 @@ private:
   LogicalResult emitSums(Value panel, Value slot);
   void emitLhsCopy(Value firstStep, Value stepCount);
   TileRhs getRhs(Value panel, Value firstStep, Value stepCount);
+  AmxAhead getAhead(const TileRhs &rhs, Value row);
   std::pair<Value, Value> getLhsBlock(Value row, Value firstStep);
   SmallVector<Value> getLhsRows(Value row, int64_t rows, Value firstStep);
   Value sumsOf(Value slot) {
@@ -306,6 +307,32 @@ std::pair<Value, Value> MatmulEmitter::getLhsBlock(Value row, Value firstStep) {
           builder.evaluate(problem.lhsRows.front().stride)};
 }
 
+/// A tile's part of the next panel, which the tiles of a block bring into the
+/// cache together while they multiply this one: it comes from memory wherever a
+/// model's weights are larger than the caches. There is no harm in asking for
+/// what lies behind the last panel.
+AmxAhead MatmulEmitter::getAhead(const TileRhs &rhs, Value row) {
+  constexpr int64_t kMostParts = 4;
+  const MatmulShape &shape = problem.shape;
+  const int64_t blockRows =
+      shape.m < 0 ? schedule.mc : std::min(shape.m, schedule.mc);
+  const int64_t tiles =
+      std::min<int64_t>(llvm::divideCeil(blockRows, schedule.mr), kMostParts);
+  if (!problem.packing || shape.copiesRhs || tiles < 2)
+    return {};
+  const int64_t parts = llvm::bit_floor(uint64_t(tiles));
+  const int64_t tileRows = 16;
+  const int64_t stepElements = tileRows * format.stepsTogether * schedule.nr;
+  const int64_t panelElements =
+      llvm::alignTo(shape.k, shape.getPackedStepsTogether()) * schedule.nr;
+  Value part = builder.rem(builder.div(row, builder.constant(schedule.mr)),
+                           builder.constant(parts));
+  Value offset =
+      builder.add(builder.constant(panelElements),
+                  builder.mul(part, builder.constant(stepElements / parts)));
+  return {builder.advance(rhs.pointer, problem.rhs.storedType, offset), parts};
+}
+
 LogicalResult MatmulEmitter::emitPanel(Value panel, Value slot, Value firstStep,
                                        Value stepCount, bool startsAtZero) {
   TileRhs rhs = getRhs(panel, firstStep, stepCount);
@@ -331,7 +358,8 @@ LogicalResult MatmulEmitter::emitPanel(Value panel, Value slot, Value firstStep,
                        panelSums, format.sum,
                        builder.mul(row, builder.constant(schedule.nr)));
                    emitAmxTile(builder, count, schedule.nr, start, stride, rhs,
-                               stepCount, startsAtZero, target, schedule.nr);
+                               stepCount, startsAtZero, target, schedule.nr,
+                               getAhead(rhs, row));
                  });
     return success();
   }

@@ -85,17 +85,24 @@ emitMultiplyAccumulate(KernelBuilder &builder, MicrokernelKind kind,
                        const TileRhs &rhs, mlir::Value count,
                        mlir::ValueRange accumulators);
 
+/// What is read next, and so is brought into the second-level cache: of as many
+/// bytes a step as the right side has, packed without gaps, one of `parts`.
+struct AmxAhead {
+  mlir::Value pointer; ///< the first line of the part; null: nothing
+  int64_t parts = 1;
+};
+
 /// The whole of a tile for AmxTiles: sums[r][c] (+)= sum over k < count of
 /// lhs[r][k] * rhs[k][c], for `rows` (16 or 32) rows from `lhs` on,
 /// lhsRowStride elements apart, and `columns` (16 or 32) columns; `count` is a
 /// multiple of getAmxSteps. Where the right side is of bf16 the left one is too
 /// and the sums are f32; where it is of signed bytes the left one is of
 /// unsigned bytes and the sums are i32. They are stored, rows `sumsRowStride`
-/// sums apart.
+/// sums apart. While it multiplies, `ahead` is brought into the cache.
 void emitAmxTile(KernelBuilder &builder, int64_t rows, int64_t columns,
                  mlir::Value lhs, mlir::Value lhsRowStride, const TileRhs &rhs,
                  mlir::Value count, bool startsAtZero, mlir::Value sums,
-                 int64_t sumsRowStride);
+                 int64_t sumsRowStride, const AmxAhead &ahead = {});
 
 /// Stores a tile to, or loads it from, rows of `rowStride` accumulators.
 void emitStoreTile(KernelBuilder &builder, const TileShape &tile,

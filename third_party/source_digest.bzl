@@ -1,14 +1,16 @@
-"""A digest of the sources of targets, and of all that they depend on."""
+"""A digest of the sources of targets, and of all that they depend on: of this
+project's but third_party/, and of the headers of libraries, whose texts and
+binary forms the code depends on."""
 
 _SourcesInfo = provider(
-    doc = "Files of this project that a target is compiled from.",
+    doc = "Files that a target is compiled from.",
     fields = {"files": "a depset, of its dependencies too"},
 )
 
 def _sources_impl(_, ctx):
     own = [
         file
-        for attribute in ["srcs", "hdrs"]
+        for attribute in ["srcs", "hdrs", "textual_hdrs"]
         for target in getattr(ctx.rule.attr, attribute, [])
         for file in target.files.to_list()
         if not file.short_path.startswith("third_party/")
@@ -45,7 +47,7 @@ def _source_digest_impl(ctx):
 source_digest = rule(
     implementation = _source_digest_impl,
     doc = """Writes NAME.inc: a string literal of the SHA-256 of the files `srcs` and of
-the sources and headers of this project that `deps` are compiled from, in 64 hexadecimal digits.""",
+the sources and headers that `deps` are compiled from, in 64 hexadecimal digits.""",
     attrs = {
         "srcs": attr.label_list(allow_files = True),
         "deps": attr.label_list(aspects = [_sources]),

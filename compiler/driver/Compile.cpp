@@ -112,6 +112,8 @@ absl::StatusOr<CompileResult> Compilation::run() {
   dump.write("0-import.mlir", module);
   if (isLast(CompilePhase::Import))
     return std::move(result);
+  if (options.compileTo == CompilePhase::Executable)
+    AITUNE_RETURN_IF_ERROR(checkGenerator(options));
   if (!options.quantization.empty())
     AITUNE_RETURN_IF_ERROR(quantize());
   AITUNE_ASSIGN_OR_RETURN(target,
@@ -133,7 +135,6 @@ absl::StatusOr<CompileResult> Compilation::run() {
   }
 
   AITUNE_RETURN_IF_ERROR(target->open());
-  AITUNE_RETURN_IF_ERROR(checkGenerator(options));
   if (known)
     knownKernels = known->take(module, kernels, chosen);
   if (absl::Status status = schedules.find(kernels, *target, constants.all());

@@ -56,7 +56,7 @@ absl::Status ofAnotherBuild(const std::string &program) {
   return absl::FailedPreconditionError(absl::StrCat(
       "the program '", program,
       "' is of another build than the library or program that starts it to "
-      "generate code; install both together"));
+      "generate or measure code; install both together"));
 }
 
 absl::StatusOr<std::unique_ptr<MeasurementProcess>>

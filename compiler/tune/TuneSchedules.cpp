@@ -385,6 +385,7 @@ absl::Status ScheduleTuner::searchAll() {
                                 measureSeconds));
       AITUNE_RETURN_IF_ERROR(asked);
       auto measured = measure(*task, schedules, measureSeconds);
+      asked.Update(measured.status());
       shown.known = task->problem.known;
       shown.predictions = task->problem.predictions;
       return measured;

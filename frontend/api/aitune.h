@@ -612,8 +612,9 @@ AIT_API ait_error* ait_module_free_kept_memory(const ait_module* module);
  * AIT_RESOURCE_EXHAUSTED. Memory that is not aligned so is
  * AIT_INVALID_ARGUMENT. `release` frees what `allocate` gave for these numbers.
  * Both get `user` and are called by any thread, by several at once, until the
- * module and all its results are freed. They must not call functions of this
- * module. Both NULL: the system's memory again.
+ * module and all its results are freed. They may run while the module is
+ * locked: they must not call functions of this module, nor wait for a thread
+ * that does. `release` must not throw. Both NULL: the system's memory again.
  *
  * Not covered are weights, what LibTorch allocates (temporaries and results of
  * the operators and calls that it runs), results of autocast, the runs of a

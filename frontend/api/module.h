@@ -354,9 +354,10 @@ class Module {
   // their results, of whatever size, and of intermediate values and scratch,
   // which are kept for later calls (FreeKeptMemory) and freed with the module.
   // Both functions empty: the system's again. They are called until the module
-  // and all results are gone, by the thread that lets these go, and must not
-  // call the module. Where it gives null (or throws), the call is
-  // kResourceExhausted; memory that is not aligned as asked for is
+  // and all results are gone, by the thread that lets these go, some while the
+  // module is locked: they must not call the module nor wait for a thread that
+  // does, and `release` must not throw. Where it gives null (or throws), the
+  // call is kResourceExhausted; memory that is not aligned as asked for is
   // kInvalidArgument.
   //
   // Not covered are weights, what LibTorch allocates (its operators'

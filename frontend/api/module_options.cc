@@ -127,10 +127,11 @@ Setter Program(const char* verb,
   return [verb, set](const std::string& value, ModuleOptions& options) {
     // As it is looked for when it is started.
     std::vector<std::string> places = {value};
-    const char* const path = std::getenv("PATH");
-    if (value.find('/') == std::string::npos && path != nullptr) {
+    if (value.find('/') == std::string::npos) {
+      const char* const path = std::getenv("PATH");
       places.clear();
-      for (const absl::string_view folder : absl::StrSplit(path, ':'))
+      for (const absl::string_view folder :
+           absl::StrSplit(path != nullptr ? path : "/bin:/usr/bin", ':'))
         places.push_back(
             absl::StrCat(folder.empty() ? "." : folder, "/", value));
     }

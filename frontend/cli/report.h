@@ -77,12 +77,12 @@ struct TimingRow {
 
 // A tensor of a call's result, or a value that is none.
 struct OutputInfo {
-  std::string path;  // where it is in the result: "", "[0]", ...
-  std::string text;  // of a value that is no tensor; else empty
+  std::string path;                 // where it is in the result: "", "[0]", ...
+  std::optional<std::string> text;  // of a value that is no tensor
   std::string dtype;
-  std::string layout;  // StorageText, "Strided" if dense
-  std::string sizes;   // SizesText
-  int64_t elements = 0;
+  std::string layout;     // StorageText, "Strided" if dense
+  std::string sizes;      // SizesText
+  int64_t elements = 0;   // their number, of complex ones both parts
   bool is_finite = true;  // all elements
   // Of the finite elements, of complex ones both parts; not set if there are
   // none.

@@ -202,8 +202,7 @@ json ToJson(const CompileInfo& compile) {
 }
 
 json ToJson(const OutputInfo& output) {
-  if (!output.text.empty())
-    return {{"output", output.path}, {"value", output.text}};
+  if (output.text) return {{"output", output.path}, {"value", *output.text}};
   const auto number = [](const std::optional<double>& value) {
     return value ? json(*value) : json();
   };

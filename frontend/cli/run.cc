@@ -49,6 +49,7 @@ std::string ValueText(const c10::IValue& value) {
     return text.str();
   }
   const at::Tensor& tensor = value.toTensor();
+  if (!tensor.defined()) return "undefined";
   const at::Tensor numbers = frontend::DenseNumbers(tensor);
   const at::Tensor first =
       numbers.flatten().slice(0, 0, kShownElements).to(at::kDouble);
@@ -73,6 +74,16 @@ std::string OutputsText(const c10::IValue& result) {
   return text;
 }
 
+// All numbers of a tensor, without those that only fill a nested one up.
+at::Tensor NumbersOf(const at::Tensor& tensor) {
+  if (!tensor.is_nested())
+    return frontend::DenseNumbers(tensor).flatten().to(at::kDouble);
+  std::vector<at::Tensor> parts = {at::empty({0}, at::kDouble)};
+  for (const at::Tensor& part : tensor.unbind())
+    parts.push_back(NumbersOf(part));
+  return at::cat(parts);
+}
+
 OutputInfo SummaryOf(const frontend::Leaf& leaf) {
   OutputInfo output;
   output.path = leaf.path;
@@ -84,8 +95,7 @@ OutputInfo SummaryOf(const frontend::Leaf& leaf) {
   output.dtype = DtypeText(tensor);
   output.layout = frontend::StorageText(tensor);
   output.sizes = frontend::SizesText(tensor);
-  const at::Tensor numbers =
-      frontend::DenseNumbers(tensor).flatten().to(at::kDouble);
+  const at::Tensor numbers = NumbersOf(tensor);
   output.elements = numbers.numel();
   const at::Tensor finite = numbers.masked_select(numbers.isfinite());
   output.is_finite = finite.numel() == numbers.numel();

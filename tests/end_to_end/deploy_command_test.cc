@@ -83,7 +83,8 @@ TEST(RunCommand, SummarisesOutputsInJson) {
       "def forward(self, x: Tensor):\n"
       "    y = torch.relu(x)\n"
       "    return y * 0 + 2, y[:0], torch.full([2, 2], -1, dtype=4), (y * 0) / "
-      "0, 5, torch.complex(y * 0, y * 0 + 1)\n");
+      "0, 5, torch.complex(y * 0, y * 0 + 1), '', "
+      "torch._nested_tensor_from_tensor_list([y[:2] * 0 + 1, y * 0 + 4])\n");
   model.save(Path("outputs.pt"));
   const Outcome outcome =
       Aitune("run outputs.pt --input 'float32[3]' --no-cache --json -");
@@ -104,8 +105,16 @@ TEST(RunCommand, SummarisesOutputsInJson) {
       summary("[2]", "int64", {2, 2}, 4, true, -1.0, -1.0, -1.0),
       summary("[3]", "float32", {3}, 3, false, none, none, none),
       json{{"output", "[4]"}, {"value", "5"}},
-      summary("[5]", "ComplexFloat", {3}, 6, true, 0.0, 1.0, 0.5)};
-  EXPECT_EQ(json::parse(outcome.out)["outputs"], expected);
+      summary("[5]", "ComplexFloat", {3}, 6, true, 0.0, 1.0, 0.5),
+      json{{"output", "[6]"}, {"value", ""}}};
+  json outputs = json::parse(outcome.out)["outputs"];
+  ASSERT_EQ(outputs.size(), 8u);
+  const json nested = outputs[7];
+  outputs.erase(7);
+  EXPECT_EQ(outputs, expected);
+  EXPECT_EQ(nested["elements"], 5);
+  EXPECT_EQ(nested["minimum"], 1.0);
+  EXPECT_EQ(nested["mean"], 2.8);
 }
 
 // What a method of an interface is, is known to the call alone.

@@ -24,8 +24,10 @@ bool isMistake(const char *name) { return getenv("MISTAKE") == std::string(name)
 
 class Model : public aitune::CostModel {
  public:
-  void fit(const std::vector<aitune::TuningRecord> &) override {
+  void fit(const std::vector<aitune::TuningRecord> &records) override {
     if (isMistake("fit throws")) throw std::runtime_error("of fit");
+    if (isMistake("ignored error") && !records.empty())
+      throw std::runtime_error("of a later fit");
   }
   std::vector<double> predict(const aitune::KernelSpace &space,
                               const aitune::KernelWork &) const override {
@@ -52,6 +54,10 @@ class Strategy : public aitune::SearchStrategy {
     // Errors are not looked at: that is a mistake, too.
     if (isMistake("schedule beyond")) problem.measure(beyond, 0.01).IgnoreError();
     if (isMistake("seconds")) problem.measure(first, std::nan("")).IgnoreError();
+    if (isMistake("ignored error")) {
+      problem.measure(first, 0.01).IgnoreError();
+      return absl::OkStatus();
+    }
     if (isMistake("lost measurements")) problem.known.clear();
     if (isMistake("search throws")) throw 5;
     return problem.measure(first, 0.01).status();
@@ -149,6 +155,7 @@ def main(aitune, checkout):
     expect_ended("infinite prediction", "predicts a time of inf us")
     expect_ended("schedule beyond", "asks to measure schedule ")
     expect_ended("seconds", "asks to measure for nan s")
+    expect_ended("ignored error", "can't be fitted", "of a later fit")
     for mistake in ("own times", "lost measurements"):
         tune(mistake, 0)
         with open("report.json") as file:

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "runtime/cpu/onednn_internal.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status_macros.h"
@@ -156,12 +157,19 @@ dnnl::convolution_forward::primitive_desc Descriptor(
       shape.padding_high, parts.post_ops.attributes);
 }
 
-// Whether the code spreads NaN and infinities. oneDNN 3.2's AMX code for images
-// of up to 4 channels multiplies a window's row as one run of elements, and the
-// elements behind it, which are a neighbour's, with zeros.
+// Whether the code spreads NaN and infinities: it multiplies elements of a
+// neighbour with zeros. oneDNN 3.2's AMX code for images of up to 4 channels
+// does so, as it takes a window's row as one run of elements, and its code for
+// pairs of bfloat16, with the channel behind an odd last one.
 bool SpreadsNonFinite(
-    const dnnl::convolution_forward::primitive_desc& descriptor) {
-  return absl::string_view(descriptor.impl_info_str()) == "jit:avx512_core_amx";
+    const dnnl::convolution_forward::primitive_desc& descriptor,
+    const Shape& shape) {
+  const absl::string_view name = descriptor.impl_info_str();
+  if (name == "jit:avx512_core_amx") return true;
+  const int64_t inputs =
+      shape.filter[shape.filter.size() - (shape.source.size() - 2) - 1];
+  return inputs % 2 != 0 && absl::StartsWith(name, "brgconv") &&
+         absl::EndsWith(name, ":avx512_core_bf16");
 }
 
 absl::StatusOr<std::unique_ptr<LibraryCall>> Finish(
@@ -170,10 +178,10 @@ absl::StatusOr<std::unique_ptr<LibraryCall>> Finish(
   using Primitive = dnnl::convolution_forward;
   const Primitive::primitive_desc descriptor = Descriptor(shape, parts);
   std::unique_ptr<LibraryCall> exact;
-  if (SpreadsNonFinite(descriptor)) {
+  if (SpreadsNonFinite(descriptor, shape)) {
     // One of its own: looking for the next implementation changes it.
     Primitive::primitive_desc other = Descriptor(shape, parts);
-    while (SpreadsNonFinite(other)) {
+    while (SpreadsNonFinite(other, shape)) {
       if (!other.next_impl()) {
         return absl::UnimplementedError(
             "oneDNN's only fast code for this convolution on this machine "

@@ -172,22 +172,24 @@ TEST(OneDnnConvolutionTest, OneAndThreeSpatialAxes) {
   }
 }
 
-// One NaN or infinity in an image of few channels is in the results whose
-// windows hold it, and in no others.
+// One NaN or infinity in an image of few or oddly many channels is in the
+// results whose windows hold it, and in no others.
 TEST(OneDnnConvolutionTest, ANumberThatIsNotFiniteStaysInItsWindows) {
   for (DataType dtype : DtypesOfOneDnn()) {
-    for (int64_t channels : {1, 2, 3, 4, 5, 8}) {
-      for (int64_t window : {2, 3, 7}) {
+    for (int64_t channels : {1, 2, 3, 4, 5, 8, 17}) {
+      for (auto [size, window] : std::vector<std::pair<int64_t, int64_t>>{
+               {12, 2}, {12, 3}, {12, 7}, {5, 3}, {2, 2}, {1, 1}}) {
         for (float value : {NAN, INFINITY}) {
-          const int64_t size = 12, padding = window - 1;
-          const std::vector<int64_t> out = {2, size + padding, size + padding,
+          const int64_t width = size + 1, padding = window - 1;
+          const std::vector<int64_t> out = {2, size + padding, width + padding,
                                             16};
           const Window full = {1, padding, padding};
           const ConvolutionCall call = Call({full, full}, 1, {});
           std::vector<TestTensor> inputs = {
-              R({2, size, size, channels}, 1, dtype),
+              R({2, size, width, channels}, 1, dtype),
               R({16, channels, window, window}, 2, dtype)};
-          inputs[0].values[(5 * size + 6) * channels] = value;
+          inputs[0].values[(size / 2 * width + (size + 1) / 2) * channels] =
+              value;
           inputs[0].Store();
           TestTensor output(out, dtype);
           ASSERT_EQ(RunCall(call, inputs, {false, true}, output),
@@ -201,7 +203,8 @@ TEST(OneDnnConvolutionTest, ANumberThatIsNotFiniteStaysInItsWindows) {
                              1e-2 * (1 + std::abs(expected[i])))
                          : std::isfinite(output.values[i]);
           }
-          EXPECT_EQ(wrong, 0) << channels << " channels, window " << window;
+          EXPECT_EQ(wrong, 0) << channels << " channels, size " << size
+                              << ", window " << window;
         }
       }
     }

@@ -10,8 +10,8 @@ namespace aitune {
 namespace {
 
 // Whether none of the bfloat16 numbers is NaN or infinite, which those are
-// whose exponent is all ones. For code that AMX runs alone, so that the
-// processor has vectors of 512 bits.
+// whose exponent is all ones. Called only beside code of oneDNN's that needs
+// AVX-512 itself.
 __attribute__((target("avx512bw"))) bool AreFinite(const uint16_t* numbers,
                                                    int64_t count) {
   constexpr uint16_t kExponent = 0x7F80;

@@ -7,6 +7,8 @@ import subprocess
 import sys
 import tempfile
 
+import build_plugin
+
 PLUGIN = """
 #include <csignal>
 #include <cstdlib>
@@ -63,19 +65,8 @@ AITUNE_PLUGIN("fault", registerAll);
 """
 
 
-def build(checkout):
-    with open("fault.cc", "w") as file:
-        file.write(PLUGIN)
-    subprocess.run(
-        ["clang++-22", "-std=c++17", "-O2", "-fPIC", "-shared", "-Wall",
-         "-Werror", "-Wno-unused-parameter", "-I" + checkout,
-         "-I" + checkout + "/bazel-bin", "-isystem",
-         "/usr/lib/llvm-22/include", "-o", "fault.so", "fault.cc"],
-        check=True)
-
-
 def main(aitune, checkout):
-    build(checkout)
+    build_plugin.build(checkout, "fault", PLUGIN)
 
     def tune(fault):
         return subprocess.run(

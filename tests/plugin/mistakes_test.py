@@ -9,6 +9,8 @@ import subprocess
 import sys
 import tempfile
 
+import build_plugin
+
 PLUGIN = r"""
 #include <cmath>
 #include <cstdlib>
@@ -101,14 +103,7 @@ AITUNE_PLUGIN("mistaken", registerAll);
 """
 
 def main(aitune, checkout):
-    with open("mistaken.cc", "w") as file:
-        file.write(PLUGIN)
-    subprocess.run(
-        ["clang++-22", "-std=c++17", "-O2", "-fPIC", "-shared", "-Wall",
-         "-Werror", "-Wno-unused-parameter", "-I" + checkout,
-         "-I" + checkout + "/bazel-bin", "-isystem",
-         "/usr/lib/llvm-22/include", "-o", "mistaken.so", "mistaken.cc"],
-        check=True)
+    build_plugin.build(checkout, "mistaken", PLUGIN)
 
     # The strategy ends long before its budget does, which a busy machine needs.
     def tune(mistake, code):

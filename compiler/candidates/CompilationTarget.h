@@ -227,11 +227,13 @@ public:
   virtual absl::StatusOr<std::vector<Measurement>>
   timeModels(std::vector<ModelToTime> models,
              const ModelTiming &timing) const = 0;
-  /// The time of a part that LibTorch runs, as one of a larger model: on a GPU
-  /// with weights that are not in the cache. An error: it does not run, or
-  /// would keep the model from being one CUDA graph.
-  virtual absl::StatusOr<Measurement> timePart(const LibTorchPart &part,
-                                               double seconds) const = 0;
+  /// The time of a part that LibTorch runs, as one of a larger model, whose
+  /// pool is `constants`: on a GPU, and on a CPU if the pool does not fit its
+  /// caches, with weights that are not in the cache. An error: it does not run,
+  /// or would keep the model from being one CUDA graph.
+  virtual absl::StatusOr<Measurement>
+  timePart(const LibTorchPart &part, absl::Span<const ConstantTensor> constants,
+           double seconds) const = 0;
   /// Whether a whole model may be faster where its steps use one thread.
   virtual bool hasThreads() const = 0;
 

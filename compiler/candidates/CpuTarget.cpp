@@ -36,8 +36,8 @@ constexpr int64_t kCacheBytes = int64_t{48} << 20;
 class CpuRace : public CandidateRace {
 public:
   CpuRace(std::vector<RaceEntry> entries, const Kernel *kernel,
-          absl::Span<const ConstantTensor> constants)
-      : entries(std::move(entries)), constants(constants),
+          absl::Span<const ConstantTensor> constants, bool coldCache)
+      : entries(std::move(entries)), constants(constants), coldCache(coldCache),
         executables(this->entries.size()) {
     if (kernel)
       judge = judgeOf(*kernel, constants, ReferenceOptions());
@@ -62,6 +62,8 @@ public:
     MeasureOptions measure;
     measure.seconds = seconds;
     measure.settles = true;
+    if (coldCache)
+      measure.evicting = constants;
     const std::vector<Measurement> measured =
         measureCandidates(loaded, measure, judge.get());
     std::vector<Measurement> results(executables.size());
@@ -77,16 +79,37 @@ public:
 private:
   std::vector<RaceEntry> entries;
   const absl::Span<const ConstantTensor> constants;
+  const bool coldCache; ///< whether the constants do not fit the caches
   std::unique_ptr<KernelJudge> judge; ///< null: whole models
   std::vector<std::unique_ptr<CpuExecutable>> executables; ///< null: not loaded
 };
+
+/// Times models, by `measure` but for what is the same for all.
+absl::StatusOr<std::vector<Measurement>>
+timeLoaded(std::vector<ModelToTime> models, MeasureOptions measure) {
+  std::vector<std::unique_ptr<CpuExecutable>> loaded;
+  std::vector<const CpuExecutable *> executables;
+  for (ModelToTime &model : models) {
+    if (!model.model.plan.ok())
+      return model.model.plan.status();
+    AITUNE_ASSIGN_OR_RETURN(
+        auto executable, loadOnCpu(*model.model.plan, model.model.objects,
+                                   model.constants, std::move(model.regions)));
+    loaded.push_back(std::move(executable));
+    executables.push_back(loaded.back().get());
+  }
+  measure.settles = true;
+  // LibTorch, and quantised layers, round elsewhere.
+  measure.comparesResults = false;
+  return measureCandidates(executables, measure);
+}
 
 /// In another process: a schedule that crashes or hangs costs only itself.
 class CpuScheduleMeasurer : public ScheduleMeasurer {
 public:
   CpuScheduleMeasurer(const CompileOptions &options, ArrayAttr symbols,
-                      bool coldCache)
-      : options(options), symbols(symbols), coldCache(coldCache),
+                      int64_t evictedBytes)
+      : options(options), symbols(symbols), evictedBytes(evictedBytes),
         measurer(options.tuning.worker, options.tuning.candidateSeconds) {}
 
   absl::Status begin(Kernel &kernel, const KernelSpace &space) override {
@@ -95,7 +118,7 @@ public:
     request.set_target(options.target);
     request.set_emulate_eager_casts(options.emulateEagerCasts);
     request.set_threads(options.threads);
-    request.set_cold_cache(coldCache);
+    request.set_evicted_bytes(evictedBytes);
     request.set_memory_limit(options.tuning.candidateBytes);
     request.set_build(buildStamp());
     return measurer.begin(std::move(request), space);
@@ -109,14 +132,15 @@ public:
 private:
   const CompileOptions &options;
   const ArrayAttr symbols;
-  const bool coldCache;
+  const int64_t evictedBytes;
   KernelMeasurer measurer;
 };
 
 class CpuTarget : public CompilationTarget {
 public:
   CpuTarget(const CompileOptions &options, int64_t constantBytes)
-      : options(options), coldCache(exceedsCaches(constantBytes)) {}
+      : options(options), constantBytes(constantBytes),
+        coldCache(exceedsCaches(constantBytes)) {}
 
   std::string device() const override { return ""; }
   DeviceFacts facts() const override { return DeviceFacts::ofCpu(); }
@@ -166,7 +190,8 @@ public:
   std::unique_ptr<CandidateRace>
   race(std::vector<RaceEntry> entries, const Kernel *kernel,
        absl::Span<const ConstantTensor> constants) const override {
-    return std::make_unique<CpuRace>(std::move(entries), kernel, constants);
+    return std::make_unique<CpuRace>(std::move(entries), kernel, constants,
+                                     coldCache);
   }
   absl::Status
   runModel(ModelCalls calls,
@@ -174,8 +199,9 @@ public:
   absl::StatusOr<std::vector<Measurement>>
   timeModels(std::vector<ModelToTime> models,
              const ModelTiming &timing) const override;
-  absl::StatusOr<Measurement> timePart(const LibTorchPart &part,
-                                       double seconds) const override;
+  absl::StatusOr<Measurement>
+  timePart(const LibTorchPart &part, absl::Span<const ConstantTensor> constants,
+           double seconds) const override;
   bool hasThreads() const override { return true; }
 
   absl::StatusOr<KernelSpace>
@@ -192,7 +218,7 @@ public:
           "and none is given: set the option tune-worker to the program "
           "`aitune` (tuning.worker to {\"aitune\", \"measure-schedules\"})");
     return std::make_unique<CpuScheduleMeasurer>(
-        options, ait::getModuleSymbols(module), coldCache);
+        options, ait::getModuleSymbols(module), coldCache ? constantBytes : 0);
   }
 
 private:
@@ -205,7 +231,8 @@ private:
                      const KernelImplementation &code) const;
 
   const CompileOptions &options;
-  const bool coldCache;
+  const int64_t constantBytes; ///< bytes of the model's weights
+  const bool coldCache;        ///< whether they do not fit the caches
   const OnednnRules onednn;
   std::optional<Target> cpu;
 };
@@ -271,36 +298,29 @@ CpuTarget::runModel(ModelCalls calls,
 absl::StatusOr<std::vector<Measurement>>
 CpuTarget::timeModels(std::vector<ModelToTime> models,
                       const ModelTiming &timing) const {
-  std::vector<std::unique_ptr<CpuExecutable>> loaded;
-  std::vector<const CpuExecutable *> executables;
-  for (ModelToTime &model : models) {
-    if (!model.model.plan.ok())
-      return model.model.plan.status();
-    AITUNE_ASSIGN_OR_RETURN(
-        auto executable, loadOnCpu(*model.model.plan, model.model.objects,
-                                   model.constants, std::move(model.regions)));
-    loaded.push_back(std::move(executable));
-    executables.push_back(loaded.back().get());
-  }
   MeasureOptions measure;
   measure.seconds = timing.seconds;
-  measure.settles = true;
   if (timing.coldConstants) {
     measure.leastRounds = kPartRounds;
-    measure.coldCache = coldCache;
+    if (coldCache)
+      measure.evicting = models.front().constants;
   }
-  // LibTorch, and quantised layers, round elsewhere.
-  measure.comparesResults = false;
-  return measureCandidates(executables, measure);
+  return timeLoaded(std::move(models), measure);
 }
 
-absl::StatusOr<Measurement> CpuTarget::timePart(const LibTorchPart &part,
-                                                double seconds) const {
+absl::StatusOr<Measurement>
+CpuTarget::timePart(const LibTorchPart &part,
+                    absl::Span<const ConstantTensor> constants,
+                    double seconds) const {
   std::vector<ModelToTime> models(1);
   models[0].model.plan = part.plan;
   models[0].regions.push_back(part.makeRegion());
+  MeasureOptions measure;
+  measure.seconds = seconds;
+  if (coldCache)
+    measure.evicting = constants;
   AITUNE_ASSIGN_OR_RETURN(std::vector<Measurement> measured,
-                          timeModels(std::move(models), {seconds}));
+                          timeLoaded(std::move(models), measure));
   if (measured.front().microseconds < 0)
     return absl::InternalError(measured.front().note);
   return measured.front();

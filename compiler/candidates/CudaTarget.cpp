@@ -85,6 +85,7 @@ public:
                             timing);
   }
   absl::StatusOr<Measurement> timePart(const LibTorchPart &part,
+                                       absl::Span<const ConstantTensor>,
                                        double seconds) const override {
     return timePartOnCuda(*gpu, part, options.libtorch.recorder, seconds);
   }

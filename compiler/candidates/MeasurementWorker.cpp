@@ -60,6 +60,7 @@ public:
 
 private:
   void addConstant(RankedTensorType type);
+  void addOtherWeights(int64_t bytes);
   std::string judgeLast();
   absl::StatusOr<std::unique_ptr<CpuExecutable>>
   loadAlone(const KernelImplementation &candidate);
@@ -70,6 +71,7 @@ private:
   OwningOpRef<ModuleOp> module;
   func::FuncOp kernel, wrapper;
   std::vector<ConstantTensor> constants;
+  std::vector<ConstantTensor> otherWeights; ///< read between runs
   std::unique_ptr<KernelJudge> judge;
   std::vector<std::unique_ptr<CpuExecutable>> candidates; ///< null: failed
 };
@@ -83,6 +85,14 @@ void Subject::addConstant(RankedTensorType type) {
   std::mt19937 generator(constants.size() + 2);
   fillRandom(constant.view, generator);
   constants.push_back(std::move(constant));
+}
+
+void Subject::addOtherWeights(int64_t bytes) {
+  auto memory = std::make_shared<HostTensor>(
+      TensorView{nullptr, DataType::kUInt8, {bytes}});
+  // Untouched pages would all be the one page of zeros.
+  memory->fill(1);
+  otherWeights.push_back({memory->view(), memory, /*name=*/""});
 }
 
 absl::Status Subject::load(const WorkerKernel &request) {
@@ -131,6 +141,8 @@ absl::Status Subject::load(const WorkerKernel &request) {
     addConstant(type);
     judged.push_back({-1, constants.back().view});
   }
+  if (request.evicted_bytes() > 0)
+    addOtherWeights(request.evicted_bytes());
   judge = std::make_unique<KernelJudge>(kernel, std::move(judged),
                                         ReferenceOptions());
   auto launch =
@@ -208,8 +220,10 @@ absl::StatusOr<WorkerReply> Subject::measure(const WorkerMeasure &request) {
     measured.push_back(candidates[candidate].get());
   }
   WorkerReply reply;
-  for (const Measurement &measurement : measureCandidates(
-           measured, {request.seconds(), description.cold_cache()})) {
+  MeasureOptions options;
+  options.seconds = request.seconds();
+  options.evicting = otherWeights;
+  for (const Measurement &measurement : measureCandidates(measured, options)) {
     WorkerResult &result = *reply.add_results();
     result.set_microseconds(measurement.microseconds);
     result.set_low(measurement.low);

@@ -187,7 +187,7 @@ absl::StatusOr<LibTorchPart> LibTorchRace::makePart(const OperatorGroup &group,
 absl::StatusOr<Measurement> LibTorchRace::time(const OperatorGroup &group,
                                                bool isCore) const {
   AITUNE_ASSIGN_OR_RETURN(LibTorchPart part, makePart(group, isCore));
-  return target.timePart(part, kSeconds);
+  return target.timePart(part, constants, kSeconds);
 }
 
 /// The kernels' time, measured at the time at which LibTorch's was: the speed

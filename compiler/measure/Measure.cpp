@@ -32,6 +32,9 @@ constexpr double kSettled = 0.9;
 /// first takes longer than a whole measurement where it profiles.
 constexpr int kFirstWarmUps = 3;
 
+/// The bytes that a cache of an x86-64 CPU reads at once.
+constexpr int kCacheLine = 64;
+
 /// A parallel region that computes nothing.
 void runEmptyRegion() {
   ParallelFor(ThreadCount(), /*grain=*/1, [](int64_t, int64_t) {});
@@ -90,28 +93,35 @@ public:
   std::vector<bool> isTensor; ///< whether a result has a view
 };
 
-/// Memory of 1.5 times the size of the last-level cache, which is read to evict
-/// the contents of the cache. If that size is not known, the memory is larger
-/// than the cache of any known CPU.
-class CacheEviction {
-public:
-  void run() const {
-    int64_t read = 0;
-    for (size_t i = 0; i < buffer.size(); i += 64)
-      read += buffer[i];
-    volatile int64_t sum = read;
-    (void)sum;
-  }
+/// Reads a part of a tensor, which then is in the caches of this thread's core.
+void readLines(const TensorView &view, int64_t begin, int64_t end) {
+  const char *data = static_cast<const char *>(view.data);
+  int64_t read = 0;
+  for (int64_t i = begin; i < end; i += kCacheLine)
+    read += data[i];
+  volatile int64_t sum = read;
+  (void)sum;
+}
 
-private:
-  static size_t bytes() {
-    const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    return cache > 0 ? size_t(cache) * 3 / 2 : size_t{96} << 20;
-  }
+/// More bytes than the last-level cache holds; if its size is not known, more
+/// than that of any known CPU.
+int64_t bytesBeyondCaches() {
+  const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  return cache > 0 ? int64_t{cache} * 3 / 2 : int64_t{96} << 20;
+}
 
-  // Written once: untouched pages would all be the one page of zeros.
-  std::vector<char> buffer = std::vector<char>(bytes(), 1);
-};
+/// Reads constants on all threads: a cache that only one core has is emptied by
+/// no other.
+void evict(absl::Span<const ConstantTensor> constants) {
+  int64_t left = bytesBeyondCaches();
+  for (const ConstantTensor &constant : constants) {
+    const int64_t bytes = std::min(BytesOf(constant.view), left);
+    ParallelFor(bytes, /*grain=*/kCacheLine, [&](int64_t begin, int64_t end) {
+      readLines(constant.view, begin, end);
+    });
+    left -= bytes;
+  }
+}
 
 Measurement summarize(std::vector<double> times) {
   const TimingSummary summary = Summarize(std::move(times));
@@ -290,17 +300,17 @@ void CandidateBench::compareWithFirst() {
 void CandidateBench::time(const MeasureOptions &options) {
   // The runtime keeps the memory of its results; LibTorch's must be kept, too.
   KeepFreedMemory();
-  const CacheEviction *eviction = nullptr;
-  double evictionMicroseconds = 0;
-  if (options.coldCache) {
-    // Kept: a process that measures many kernels touches its pages once.
-    static const CacheEviction shared;
-    eviction = &shared;
-    const auto start = Clock::now();
-    eviction->run();
-    evictionMicroseconds =
-        std::chrono::duration<double, std::micro>(Clock::now() - start).count();
-  }
+  const auto makeCold = [&] {
+    if (options.evicting.empty())
+      return;
+    evict(options.evicting);
+    for (const TensorView &input : inputs.views)
+      readLines(input, 0, BytesOf(input));
+  };
+  const auto start = Clock::now();
+  makeCold();
+  const double evictionMicroseconds =
+      std::chrono::duration<double, std::micro>(Clock::now() - start).count();
   double roundMicroseconds = 0;
   bool areLong = true;
   std::vector<std::vector<double>> times(candidates.size());
@@ -323,8 +333,7 @@ void CandidateBench::time(const MeasureOptions &options) {
   const auto runOnce = [&](size_t i) {
     if (isOut(i))
       return -1.0;
-    if (eviction)
-      eviction->run();
+    makeCold();
     const double microseconds = run(i, outputs[i], /*isTimed=*/true);
     return isOut(i) ? -1.0 : microseconds;
   };

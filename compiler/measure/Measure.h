@@ -15,6 +15,7 @@
 #include "absl/types/span.h"
 #include "compiler/measure/KernelJudge.h"
 #include "runtime/executable/cpu_executable.h"
+#include "runtime/tensor/tensor_view.h"
 
 namespace aitune {
 
@@ -56,9 +57,11 @@ struct MeasureOptions {
   /// `seconds` in all (TimeRounds.h). Not those whose runs are all longer than
   /// half a second.
   bool settles = false;
-  /// Whether to read more memory than the caches hold between two runs, as a
-  /// model does whose weights do not fit the caches.
-  bool coldCache = false;
+  /// What is read between two runs, on all threads, so that the caches hold
+  /// nothing else: the model's weights, if they do not fit the caches. No more
+  /// of it is read than empties all of them. Then the inputs are read, as a
+  /// model computes them shortly before. Borrowed.
+  absl::Span<const ConstantTensor> evicting = {};
   /// Whether results that differ from the first candidate's are wrong.
   bool comparesResults = true;
 };

@@ -5,6 +5,9 @@
 #include <chrono>
 #include <thread>
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "runtime/executable/test_plan.h"
 #include "gtest/gtest.h"
 
@@ -53,6 +56,38 @@ MeasureOptions inSeconds(double seconds) {
   MeasureOptions options;
   options.seconds = seconds;
   return options;
+}
+
+/// Of a page: whether it was read or written since it was mapped.
+bool isResident(const void *page, int64_t bytes) {
+  unsigned char resident = 0;
+  EXPECT_EQ(mincore(const_cast<void *>(page), bytes, &resident), 0);
+  return resident & 1;
+}
+
+TEST(Measure, WeightsOfTheModelAreReadBetweenRuns) {
+  const int64_t page = getpagesize(), pages = 64;
+  char *memory = static_cast<char *>(mmap(nullptr, pages * page, PROT_READ,
+                                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(memory, MAP_FAILED);
+  madvise(memory, pages * page, MADV_NOHUGEPAGE);
+  std::vector<ConstantTensor> weights;
+  for (int64_t half : {0, 1})
+    weights.push_back({{memory + half * pages / 2 * page,
+                        DataType::kUInt8,
+                        {pages / 2 * page}},
+                       nullptr,
+                       ""});
+  auto loaded = load("short");
+  for (bool isRead : {false, true}) {
+    MeasureOptions options = inSeconds(0.001);
+    if (isRead)
+      options.evicting = weights;
+    EXPECT_EQ(measureCandidates({loaded.get()}, options).front().note, "");
+    for (int64_t i = 0; i < pages; ++i)
+      EXPECT_EQ(isResident(memory + i * page, page), isRead) << i;
+  }
+  munmap(memory, pages * page);
 }
 
 TEST(Measure, WhatIsNoGeneratedKernelEndsTheirRegion) {

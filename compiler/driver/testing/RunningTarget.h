@@ -37,6 +37,7 @@ public:
     return nothing();
   }
   absl::StatusOr<Measurement> timePart(const LibTorchPart &,
+                                       absl::Span<const ConstantTensor>,
                                        double) const override {
     return nothing();
   }

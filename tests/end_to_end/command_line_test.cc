@@ -66,6 +66,10 @@ class Files : public testing::Environment {
         "random.pt",
         "def forward(self, x: Tensor):\n    return x + torch.rand_like(x)\n");
 
+    SaveProgram("product.pt",
+                "def forward(self, x: Tensor, y: Tensor):\n"
+                "    return torch.matmul(x, y)\n");
+
     std::ofstream(Path("method.py"))
         << "def forward(self, x: Tensor):\n    return torch.sigmoid(x)\n";
     std::ofstream(Path("function.py"))
@@ -260,9 +264,14 @@ TEST(CommandLine, DumpWritesIrObjectsAndBenchmarks) {
       "cd dumped && ls graph/0-import.mlir graph/*-fusion.mlir "
       "kernels/*/*-linalg.mlir kernels/*/*-llvm.mlir kernels/*/*-object.o");
   EXPECT_EQ(files.code, 0) << files.err;
+  // With the CPU's tile registers, if it has some.
+  const Outcome half = Aitune(
+      "tune product.pt --input 'bfloat16[64,64]' --input 'bfloat16[64,64]' "
+      "--no-measure --seconds 0 --dump dumped_half");
+  EXPECT_EQ(half.code, 0) << half.err;
   // Each benchmark is built as its first line says, and runs.
   const Outcome benchmarks = Shell(
-      "cd dumped/kernels && for kernel in *; do "
+      "for kernel in dumped/kernels/* dumped_half/kernels/*; do "
       "(cd $kernel && eval \"$(sed -n '1s,^// Build: ,,p' benchmark.cc)\" && "
       "./benchmark) || exit 1; done");
   EXPECT_EQ(benchmarks.code, 0) << benchmarks.err;

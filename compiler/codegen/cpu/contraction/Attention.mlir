@@ -10,7 +10,7 @@
 // CHECK: vector.shuffle
 // CHECK: llvm.intr.fma
 // CHECK: arith.cmpf ogt
-// CHECK: math.exp {{.*}} : vector<16xf32>
+// CHECK: math.exp {{.*}} fastmath<afn> : vector<16xf32>
 // CHECK: llvm.intr.fma
 // CHECK: arith.divf
 // CHECK: return

@@ -26,7 +26,8 @@ public:
   void emitCopies(Value firstKey, Value count) override;
   void emitScores(Value row, Value count) override;
   Value emitExponential(Value differences) override {
-    return math::ExpOp::create(builder.ops(), builder.loc(), differences);
+    return math::ExpOp::create(builder.ops(), builder.loc(), differences,
+                               arith::FastMathFlags::afn);
   }
   void storeWeights(Value weights, Value rowInTile, Value key) override {
     Value scoreRow =

@@ -60,7 +60,12 @@ std::optional<Function> lookUp(Operation *op) {
   auto found = functions.find(op->getName().getStringRef());
   if (found == functions.end())
     return std::nullopt;
-  return found->second;
+  Function function = found->second;
+  if (auto exp = dyn_cast<math::ExpOp>(op);
+      exp &&
+      arith::bitEnumContainsAll(exp.getFastmath(), arith::FastMathFlags::afn))
+    function.approximation = approximateWeight;
+  return function;
 }
 
 func::FuncOp declare(ModuleOp module, StringRef name, Type type,

@@ -21,6 +21,19 @@ func.func @vector(%x: vector<16xf32>) -> vector<16xf32> {
   return %0 : vector<16xf32>
 }
 
+// A weight near the numbers that are too small for normal ones is zero.
+// SCALE-LABEL: func.func @weight
+// SCALE: %[[ZERO:.*]] = arith.cmpf olt, %{{.*}}, %{{.*}} : vector<16xf32>
+// SCALE: %[[SCALED:.*]] = llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"
+// SCALE: arith.select %[[ZERO]], %{{.*}}, %[[SCALED]]
+// CHECK-LABEL: func.func @weight
+// CHECK: %[[LEAST:.*]] = arith.constant dense<-8.700000e+01> : vector<16xf32>
+// CHECK: arith.cmpf olt, %{{.*}}, %[[LEAST]]
+func.func @weight(%x: vector<16xf32>) -> vector<16xf32> {
+  %0 = math.exp %x fastmath<afn> : vector<16xf32>
+  return %0 : vector<16xf32>
+}
+
 // One call a lane where there is no approximation.
 // CHECK-LABEL: func.func @lanes
 // CHECK-COUNT-2: call @sinf

@@ -243,6 +243,12 @@ Value approximateExp(OpBuilder &builder, Location location, Value x,
   return zeroBelow(b, x, -104, [&](Value x) { return expNotTiny(b, x); });
 }
 
+Value approximateWeight(OpBuilder &builder, Location location, Value x,
+                        bool hasScale) {
+  F32Builder b(builder, location, x, hasScale);
+  return zeroBelow(b, x, -87, [&](Value x) { return expOfModerate(b, x); });
+}
+
 Value approximateExp2(OpBuilder &builder, Location location, Value x,
                       bool hasScale) {
   F32Builder b(builder, location, x, hasScale);

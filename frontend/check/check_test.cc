@@ -8,6 +8,7 @@
 
 #include <cmath>
 
+#include "frontend/check/check_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -15,12 +16,6 @@ namespace aitune::frontend {
 namespace {
 
 using ::testing::HasSubstr;
-
-Model FromSource(const std::string& source) {
-  auto model = Model::FromSource(source);
-  EXPECT_TRUE(model.ok()) << model.status();
-  return *std::move(model);
-}
 
 // Counts its calls in a buffer.
 Model Counter() {
@@ -39,19 +34,6 @@ RunFunction Eager(const Model& model) {
   return [&model](const ValueList& arguments) {
     return model.RunEager(arguments);
   };
-}
-
-CheckReport Check(const RunFunction& ours, const Model& model,
-                  const std::vector<at::Tensor>& inputs,
-                  CheckOptions options = {}) {
-  std::vector<InputCase> cases;
-  for (const at::Tensor& input : inputs)
-    cases.push_back({"case", ValueList({input})});
-  if (!options.reference)
-    options.reference = [&](DataType) -> absl::StatusOr<const Model*> {
-      return &model;
-    };
-  return CheckAgainstEager(ours, model, cases, options);
 }
 
 constexpr char kLookUp[] =
@@ -152,66 +134,6 @@ TEST(CheckReport, ItsProblemNamesTheCase) {
   EXPECT_THAT(Check(Eager(raises), raises, {at::tensor({1, 9})}).Problem(),
               testing::AllOf(HasSubstr("case: eager raises for it: "),
                              HasSubstr("index")));
-}
-
-// LibTorch's vectors of bfloat16 and float32 give NaN for it, with AVX-512.
-TEST(CheckAgainstEager, GeluOfInfinityMayBeInfinite) {
-  const Model model = FromSource(
-      "def forward(self, x: Tensor):\n"
-      "  return torch.gelu(x * x)\n");
-  const at::Tensor x = at::full({40}, 1e30f, at::kBFloat16);
-  if (!__builtin_cpu_supports("avx512f"))
-    GTEST_SKIP() << "without AVX-512 LibTorch's gelu of infinity is infinite";
-  ASSERT_TRUE(at::gelu(x * x).isnan().all().item<bool>());
-  CheckOptions options;
-  options.reference = [&](DataType) -> absl::StatusOr<const Model*> {
-    return &model;
-  };
-  const auto check = [&](double factor) {
-    return Check(
-        [&](const ValueList& arguments) -> absl::StatusOr<c10::IValue> {
-          const at::Tensor wide =
-              arguments.values()[0].toTensor().to(at::kFloat);
-          return at::gelu(wide.to(at::kDouble).mul(wide).mul(factor))
-              .to(at::kFloat)
-              .to(at::kBFloat16);
-        },
-        model, {x}, options);
-  };
-  EXPECT_TRUE(check(1).agrees()) << check(1).Problem();
-  EXPECT_FALSE(check(-1).agrees());
-}
-
-// x * x is infinite in float16; ours keeps it in float32 and rounds the
-// quotient, whose error is 2 % of the difference.
-TEST(CheckAgainstEager, WhereFloat16OverflowsBfloat16Decides) {
-  const Model model = FromSource(
-      "def forward(self, x: Tensor):\n"
-      "  return x * x / 1000 - 160\n");
-  const at::Tensor x = at::linspace(395, 405, 64).to(at::kHalf);
-  CheckOptions options;
-  options.reference = [&](DataType) -> absl::StatusOr<const Model*> {
-    return &model;
-  };
-  const auto check = [&](double off) {
-    return Check(
-        [&](const ValueList& arguments) -> absl::StatusOr<c10::IValue> {
-          const at::Tensor wide =
-              arguments.values()[0].toTensor().to(at::kFloat);
-          return (wide * wide / 1000 + off).to(at::kHalf) - 160;
-        },
-        model, {x}, options);
-  };
-  const CheckReport right = check(0);
-  EXPECT_TRUE(right.agrees()) << right.Problem();
-  EXPECT_TRUE(right.cases[0].in_bfloat16);
-  EXPECT_THAT(check(4).Problem(), HasSubstr("where eager alone is not finite"));
-  // Not without eager's own run in bfloat16.
-  options.reference = [&](DataType dtype) -> absl::StatusOr<const Model*> {
-    if (dtype == DataType::kBFloat16) return absl::UnavailableError("none");
-    return &model;
-  };
-  EXPECT_FALSE(check(0).agrees());
 }
 
 // Small scores beside a large weight: they differ by less than its rounding. No

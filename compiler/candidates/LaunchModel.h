@@ -1,5 +1,5 @@
 // A model that is one launch of a kernel, in which its candidates are run
-// alone.
+// alone, or a few launches of a model.
 //
 // A candidate is timed and judged as a whole plan, so that it costs there what
 // it costs in the model: its steps, the packing of its constants and the
@@ -19,6 +19,7 @@
 #include "compiler/plan/KernelImplementation.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace aitune {
 
@@ -30,6 +31,19 @@ bool isOfPool(mlir::Value value);
 /// The caller erases it.
 mlir::func::FuncOp wrapLaunch(mlir::ModuleOp module,
                               mlir::ait::LaunchOp launch);
+
+/// The same of several launches of one function, in its order. What one of them
+/// gives another is passed on, through reshapes too; what something else uses
+/// is a result. Other inputs are arguments.
+mlir::func::FuncOp wrapLaunches(mlir::ModuleOp module,
+                                llvm::ArrayRef<mlir::ait::LaunchOp> launches);
+
+/// The plan of a model that wrapLaunches made. `implementations` has one for
+/// each kernel. `symbols` is the module's ait.symbols (may be null). Errors as
+/// buildPlan.
+absl::StatusOr<ExecutablePlan>
+buildLaunchesPlan(mlir::func::FuncOp wrapper, mlir::ArrayAttr symbols,
+                  const llvm::StringMap<KernelImplementation> &implementations);
 
 /// The plan of the model `wrapper`, which wrapLaunch made: one launch of the
 /// kernel named `kernel`, which `candidate` implements. `symbols` is the

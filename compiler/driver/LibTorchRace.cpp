@@ -41,8 +41,6 @@ constexpr double kSeconds = 0.02;
 /// Of the build so far, the share that the race may take. Forms with the
 /// greatest share come first.
 constexpr double kBuildShare = 0.1;
-/// A group of more kernels is not measured: that takes as many measurements.
-constexpr size_t kMostKernels = 64;
 
 /// Groups of one form.
 struct Form {
@@ -148,8 +146,7 @@ void LibTorchRace::collectForms() {
   for (OperatorGroup &group : groupByOperators(module)) {
     double microseconds = 0;
     std::vector<LaunchedKernel> kernels = kernelsOf(group);
-    bool isKnown = kernels.size() <= kMostKernels &&
-                   (options.quantization.empty() || !isOfCodes(group, module));
+    bool isKnown = options.quantization.empty() || !isOfCodes(group, module);
     for (LaunchedKernel &kernel : kernels) {
       auto found = chosen.microseconds.find(kernel.first.getKernel());
       isKnown &= found != chosen.microseconds.end();
@@ -190,32 +187,32 @@ absl::StatusOr<Measurement> LibTorchRace::time(const OperatorGroup &group,
   return target.timePart(part, constants, kSeconds);
 }
 
-/// The kernels' time, measured at the time at which LibTorch's was: the speed
-/// of a machine changes. Negative if it cannot be measured.
+/// The time of the group's launches, one after the other as in the model, where
+/// each finds in the caches what the one before wrote. Measured at the time at
+/// which LibTorch's was: the speed of a machine changes. Negative if it cannot
+/// be measured.
 double LibTorchRace::timeAgain(const OperatorGroup &group) {
-  double sum = 0;
+  std::vector<KernelObject> objects;
   for (LaunchedKernel &kernel : kernelsOf(group)) {
     auto best = chosen.best.find(kernel.first.getKernel());
     if (best == chosen.best.end())
       return -1;
-    func::FuncOp wrapper = wrapLaunch(module, kernel.first);
-    std::vector<RaceEntry> entries;
-    entries.push_back(
-        {buildCandidatePlan(wrapper, ait::getModuleSymbols(module),
-                            kernel.first.getKernel(), best->second),
-         best->second.objects});
-    wrapper.erase();
-    // Not for a kernel: it was judged when it was chosen.
-    const std::unique_ptr<CandidateRace> race =
-        target.race(std::move(entries), /*kernel=*/nullptr, constants);
-    if (!race->load(0).ok())
-      return -1;
-    absl::StatusOr<std::vector<Measurement>> measured = race->measure(kSeconds);
-    if (!measured.ok() || measured->front().microseconds < 0)
-      return -1;
-    sum += kernel.launches * measured->front().undisturbed();
+    llvm::append_range(objects, best->second.objects);
   }
-  return sum;
+  func::FuncOp wrapper = wrapLaunches(module, group.launches);
+  std::vector<RaceEntry> entries;
+  entries.push_back(
+      {buildLaunchesPlan(wrapper, ait::getModuleSymbols(module), chosen.best),
+       std::move(objects)});
+  wrapper.erase();
+  // Not for a kernel: each was judged when it was chosen.
+  const std::unique_ptr<CandidateRace> race =
+      target.race(std::move(entries), /*kernel=*/nullptr, constants);
+  if (!race->load(0).ok())
+    return -1;
+  const absl::StatusOr<std::vector<Measurement>> measured =
+      race->measure(kSeconds);
+  return measured.ok() ? measured->front().undisturbed() : -1;
 }
 
 void LibTorchRace::add(const Form &form, double microseconds, double libtorch,

@@ -115,6 +115,8 @@ int64_t bytesBeyondCaches() {
 void evict(absl::Span<const ConstantTensor> constants) {
   int64_t left = bytesBeyondCaches();
   for (const ConstantTensor &constant : constants) {
+    if (constant.view.data == nullptr) // a shape alone
+      continue;
     const int64_t bytes = std::min(BytesOf(constant.view), left);
     ParallelFor(bytes, /*grain=*/kCacheLine, [&](int64_t begin, int64_t end) {
       readLines(constant.view, begin, end);

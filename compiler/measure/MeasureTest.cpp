@@ -78,6 +78,7 @@ TEST(Measure, WeightsOfTheModelAreReadBetweenRuns) {
                         {pages / 2 * page}},
                        nullptr,
                        ""});
+  weights.push_back({{nullptr, DataType::kUInt8, {page}}, nullptr, ""});
   auto loaded = load("short");
   for (bool isRead : {false, true}) {
     MeasureOptions options = inSeconds(0.001);

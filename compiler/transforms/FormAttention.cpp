@@ -64,6 +64,9 @@ constexpr double lowestScore = -1e30;
 struct Scores {
   MatmulOp product;
   double scale = 1;
+  /// Tensors that the scores are multiplied by, each of one number for all keys
+  /// of a query.
+  SmallVector<Value, 1> queryFactors;
   /// The values that are added to the product, the last one first.
   SmallVector<Value, 2> addends;
   /// The condition under which a score is `fill`, or is not, if `isSeen`; null
@@ -77,6 +80,33 @@ struct Scores {
   bool choosesByMask() const { return condition && addends.empty(); }
 };
 
+Value stripExpand(Value value) {
+  while (auto expand = value.getDefiningOp<ExpandOp>())
+    value = expand.getInput();
+  return value;
+}
+
+/// Whether a tensor of the scores' axes, or of the last of them, has one
+/// element along the last one, that of the keys.
+bool isOneNumberForAllKeys(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return type.getRank() == 0 || type.getDimSize(type.getRank() - 1) == 1;
+}
+
+/// The value that is multiplied, of a product with a tensor of one number for
+/// all keys, which goes to `factor`; else null.
+Value skipQueryFactor(Value value, Value &factor) {
+  auto mul = value.getDefiningOp<MulOp>();
+  if (!mul)
+    return Value();
+  Value left = stripExpand(mul.getLhs()), right = stripExpand(mul.getRhs());
+  const bool isRight = isOneNumberForAllKeys(right);
+  if (!isRight && !isOneNumberForAllKeys(left))
+    return Value();
+  factor = isRight ? right : left;
+  return isRight ? mul.getLhs() : mul.getRhs();
+}
+
 /// Sums that scores may be made of: a product, a bias and masks.
 constexpr unsigned mostSums = 3;
 
@@ -84,7 +114,10 @@ constexpr unsigned mostSums = 3;
 /// sums.
 bool isOfProduct(Value value, unsigned sums) {
   double ignored = 1;
+  Value factor;
   value = skipConvert(skipScale(skipConvert(value), ignored));
+  if (Value multiplied = skipQueryFactor(value, factor))
+    return isOfProduct(multiplied, 0);
   auto add = value.getDefiningOp<AddOp>();
   if (!add)
     return value.getDefiningOp<MatmulOp>() != nullptr;
@@ -129,6 +162,14 @@ std::optional<Scores> matchScores(Value value) {
   if (!step(value))
     return std::nullopt;
   value = skipConvert(skipScale(value, scores.scale));
+  // Such as a temperature of each head.
+  Value factor;
+  while (Value multiplied = skipQueryFactor(value, factor)) {
+    if (!step(value) || !step(multiplied))
+      return std::nullopt;
+    scores.queryFactors.push_back(factor);
+    value = skipConvert(skipScale(skipConvert(multiplied), scores.scale));
+  }
   scores.product = value.getDefiningOp<MatmulOp>();
   if (!scores.product || !step(value))
     return std::nullopt;
@@ -172,6 +213,11 @@ struct FormFromSoftmax : OpRewritePattern<MatmulOp> {
         op.getRhs().getType().getElementType() != elementType ||
         !isa<FloatType>(elementType))
       return failure();
+    // A factor times a query may be more than f16 holds where it is not times
+    // the scores.
+    if (!scores->queryFactors.empty() && !elementType.isF32() &&
+        !elementType.isBF16())
+      return failure();
     Value query = skipOperandScale(product.getLhs(), scores->scale);
     Value key = skipOperandScale(product.getRhs(), scores->scale);
     Value mask = createMask(rewriter, *scores);
@@ -179,6 +225,8 @@ struct FormFromSoftmax : OpRewritePattern<MatmulOp> {
       query = transposeLastAxes(rewriter, query);
     if (!product.getTransposeRhs())
       key = transposeLastAxes(rewriter, key);
+    for (Value factor : scores->queryFactors)
+      query = multiply(rewriter, product.getLoc(), query, factor);
     Value value = op.getRhs();
     if (op.getTransposeRhs())
       value = transposeLastAxes(rewriter, value);
@@ -207,6 +255,18 @@ private:
       return value;
     scale *= factor;
     return source;
+  }
+
+  /// The queries times a factor that broadcasts to them, rounded once.
+  static Value multiply(PatternRewriter &rewriter, Location location,
+                        Value query, Value factor) {
+    auto type = cast<RankedTensorType>(query.getType());
+    RankedTensorType arithmetic = withElementType(type, rewriter.getF32Type());
+    Value product =
+        MulOp::create(rewriter, location, arithmetic,
+                      broadcast(rewriter, location, query, arithmetic),
+                      broadcast(rewriter, location, factor, arithmetic));
+    return broadcast(rewriter, location, product, type);
   }
 
   /// The mask, of the smallest sizes that broadcast: which scores are seen, or
@@ -263,12 +323,6 @@ private:
         sizes[rank - fromEnd] = getAffineConstantExpr(1, product.getContext());
     }
     return getTensorType(sizes, Float32Type::get(product.getContext()));
-  }
-
-  static Value stripExpand(Value value) {
-    while (auto expand = value.getDefiningOp<ExpandOp>())
-      value = expand.getInput();
-    return value;
   }
 
   static Value broadcast(PatternRewriter &rewriter, Location location,

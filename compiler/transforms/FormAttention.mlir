@@ -52,6 +52,57 @@ func.func @bias_and_mask(%q: tensor<4x3x5x8xf16>, %k: tensor<4x3x5x8xf16>, %v: t
   return %6 : tensor<4x3x5x8xf16>
 }
 
+// A temperature of each head, or of each query, goes to the queries.
+// CHECK-LABEL: func @temperature
+func.func @temperature(%q: tensor<4x3x5x8xf32>, %k: tensor<4x3x8x7xf32>, %v: tensor<4x3x7x8xf32>, %t: tensor<3x1x1xf32>, %b: tensor<3x5x7xf32>) -> tensor<4x3x5x8xf32> {
+  // CHECK: %[[T:.*]] = ait.expand %arg3 : tensor<3x1x1xf32> -> tensor<4x3x5x8xf32>
+  // CHECK: %[[Q:.*]] = ait.mul %arg0, %[[T]] : tensor<4x3x5x8xf32>
+  // CHECK: ait.attention %[[Q]], %{{.*}}, %arg2, %arg4 {masked_rows_are_nan, scale = 1.000000e+00 : f64}
+  %0 = ait.matmul %q, %k : (tensor<4x3x5x8xf32>, tensor<4x3x8x7xf32>) -> tensor<4x3x5x7xf32>
+  %1 = ait.expand %t : tensor<3x1x1xf32> -> tensor<4x3x5x7xf32>
+  %2 = ait.mul %0, %1 : tensor<4x3x5x7xf32>
+  %3 = ait.expand %b : tensor<3x5x7xf32> -> tensor<4x3x5x7xf32>
+  %4 = ait.add %2, %3 : tensor<4x3x5x7xf32>
+  %5 = ait.softmax %4 {dim = 3 : i64} : tensor<4x3x5x7xf32> -> tensor<4x3x5x7xf32>
+  %6 = ait.matmul %5, %v : (tensor<4x3x5x7xf32>, tensor<4x3x7x8xf32>) -> tensor<4x3x5x8xf32>
+  return %6 : tensor<4x3x5x8xf32>
+}
+
+// In bf16 queries are rounded once. What differs between keys stays, as does any
+// factor where products of f16 might overflow.
+// CHECK-LABEL: func @temperatures_of_16_bits
+func.func @temperatures_of_16_bits(%q: tensor<2x5x8xbf16>, %h: tensor<2x5x8xf16>, %t: tensor<2x5x1xbf16>, %u: tensor<2x1x1xf16>) -> (tensor<2x5x8xbf16>, tensor<2x5x8xf16>) {
+  // CHECK: %[[Q:.*]] = ait.convert %arg0 : tensor<2x5x8xbf16> -> tensor<2x5x8xf32>
+  // CHECK: %[[P:.*]] = ait.mul {{.*}} : tensor<2x5x8xf32>
+  // CHECK: %[[S:.*]] = ait.convert %[[P]] : tensor<2x5x8xf32> -> tensor<2x5x8xbf16>
+  // CHECK: ait.attention %[[S]], %arg0, %arg0
+  // CHECK-NOT: ait.attention
+  // CHECK: return
+  %0 = ait.matmul %q, %q {transpose_rhs} : (tensor<2x5x8xbf16>, tensor<2x5x8xbf16>) -> tensor<2x5x5xbf16>
+  %1 = ait.expand %t : tensor<2x5x1xbf16> -> tensor<2x5x5xbf16>
+  %2 = ait.mul %1, %0 : tensor<2x5x5xbf16>
+  %3 = ait.softmax %2 {dim = 2 : i64} : tensor<2x5x5xbf16> -> tensor<2x5x5xbf16>
+  %4 = ait.matmul %3, %q : (tensor<2x5x5xbf16>, tensor<2x5x8xbf16>) -> tensor<2x5x8xbf16>
+  %5 = ait.matmul %h, %h {transpose_rhs} : (tensor<2x5x8xf16>, tensor<2x5x8xf16>) -> tensor<2x5x5xf16>
+  %6 = ait.expand %u : tensor<2x1x1xf16> -> tensor<2x5x5xf16>
+  %7 = ait.mul %5, %6 : tensor<2x5x5xf16>
+  %8 = ait.softmax %7 {dim = 2 : i64} : tensor<2x5x5xf16> -> tensor<2x5x5xf16>
+  %9 = ait.matmul %8, %h : (tensor<2x5x5xf16>, tensor<2x5x8xf16>) -> tensor<2x5x8xf16>
+  return %4, %9 : tensor<2x5x8xbf16>, tensor<2x5x8xf16>
+}
+
+// CHECK-LABEL: func @a_factor_of_each_key
+func.func @a_factor_of_each_key(%q: tensor<2x5x8xf32>, %t: tensor<2x1x5xf32>) -> tensor<2x5x8xf32> {
+  // CHECK-NOT: ait.attention
+  // CHECK: return
+  %0 = ait.matmul %q, %q {transpose_rhs} : (tensor<2x5x8xf32>, tensor<2x5x8xf32>) -> tensor<2x5x5xf32>
+  %1 = ait.expand %t : tensor<2x1x5xf32> -> tensor<2x5x5xf32>
+  %2 = ait.mul %0, %1 : tensor<2x5x5xf32>
+  %3 = ait.softmax %2 {dim = 2 : i64} : tensor<2x5x5xf32> -> tensor<2x5x5xf32>
+  %4 = ait.matmul %3, %q : (tensor<2x5x5xf32>, tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  return %4 : tensor<2x5x8xf32>
+}
+
 // Weights that are an output and a softmax along another axis are no attention.
 // CHECK-LABEL: func @weights_needed
 func.func @weights_needed(%q: tensor<2x5x4xf32>, %k: tensor<2x7x4xf32>, %v: tensor<2x7x4xf32>) -> (tensor<2x5x4xf32>, tensor<2x5x7xf32>) {

@@ -33,6 +33,13 @@ constexpr int kPartRounds = 15;
 /// Weights of this size do not stay in any CPU's last cache.
 constexpr int64_t kCacheBytes = int64_t{48} << 20;
 
+/// Whether a kernel reads what does not change between calls.
+bool hasWeights(func::FuncOp kernel) {
+  return llvm::any_of(llvm::seq(kernel.getNumArguments()), [&](unsigned i) {
+    return ait::getKnownAt(kernel, i) != ait::KnownAt::Call;
+  });
+}
+
 class CpuRace : public CandidateRace {
 public:
   CpuRace(std::vector<RaceEntry> entries, const Kernel *kernel,
@@ -79,7 +86,7 @@ public:
 private:
   std::vector<RaceEntry> entries;
   const absl::Span<const ConstantTensor> constants;
-  const bool coldCache; ///< whether the constants do not fit the caches
+  const bool coldCache; ///< whether the constants are read between two runs
   std::unique_ptr<KernelJudge> judge; ///< null: whole models
   std::vector<std::unique_ptr<CpuExecutable>> executables; ///< null: not loaded
 };
@@ -190,8 +197,9 @@ public:
   std::unique_ptr<CandidateRace>
   race(std::vector<RaceEntry> entries, const Kernel *kernel,
        absl::Span<const ConstantTensor> constants) const override {
-    return std::make_unique<CpuRace>(std::move(entries), kernel, constants,
-                                     coldCache);
+    return std::make_unique<CpuRace>(
+        std::move(entries), kernel, constants,
+        coldCache && (!kernel || hasWeights(kernel->function)));
   }
   absl::Status
   runModel(ModelCalls calls,
@@ -218,7 +226,8 @@ public:
           "and none is given: set the option tune-worker to the program "
           "`aitune` (tuning.worker to {\"aitune\", \"measure-schedules\"})");
     return std::make_unique<CpuScheduleMeasurer>(
-        options, ait::getModuleSymbols(module), coldCache ? constantBytes : 0);
+        options, ait::getModuleSymbols(module),
+        coldCache ? std::min(constantBytes, kMostEvicting) : 0);
   }
 
 private:

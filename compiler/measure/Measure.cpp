@@ -4,8 +4,6 @@
 #include <chrono>
 #include <random>
 
-#include <unistd.h>
-
 #include "absl/strings/str_cat.h"
 #include "compiler/measure/HostTensor.h"
 #include "compiler/measure/TestData.h"
@@ -103,17 +101,10 @@ void readLines(const TensorView &view, int64_t begin, int64_t end) {
   (void)sum;
 }
 
-/// More bytes than the last-level cache holds; if its size is not known, more
-/// than that of any known CPU.
-int64_t bytesBeyondCaches() {
-  const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  return cache > 0 ? int64_t{cache} * 3 / 2 : int64_t{96} << 20;
-}
-
 /// Reads constants on all threads: a cache that only one core has is emptied by
 /// no other.
 void evict(absl::Span<const ConstantTensor> constants) {
-  int64_t left = bytesBeyondCaches();
+  int64_t left = kMostEvicting;
   for (const ConstantTensor &constant : constants) {
     if (constant.view.data == nullptr) // a shape alone
       continue;

@@ -46,6 +46,12 @@ struct Measurement {
 /// from it, time slices of milliseconds, is a small part.
 constexpr double kLongRun = 5e5;
 
+/// The most bytes that are read to empty the caches: more than the last-level
+/// caches of most CPUs hold, and the caches of a core's own of any. Weights
+/// that are then still in a last-level cache of hundreds of megabytes are so in
+/// the model, too.
+constexpr int64_t kMostEvicting = int64_t{64} << 20;
+
 struct MeasureOptions {
   /// The seconds that the whole measurement takes; with 0, nothing is timed.
   double seconds = 0.03;
@@ -59,8 +65,8 @@ struct MeasureOptions {
   bool settles = false;
   /// What is read between two runs, on all threads, so that the caches hold
   /// nothing else: the model's weights, if they do not fit the caches. No more
-  /// of it is read than empties all of them. Then the inputs are read, as a
-  /// model computes them shortly before. Borrowed.
+  /// than the first kMostEvicting bytes are read. Then the inputs are read, as
+  /// a model computes them shortly before. Borrowed.
   absl::Span<const ConstantTensor> evicting = {};
   /// Whether results that differ from the first candidate's are wrong.
   bool comparesResults = true;

@@ -50,6 +50,39 @@ struct UnusablePass : PassWrapper<UnusablePass, OperationPass<>> {
   std::string reason;
 };
 
+/// Runs a pass of a plug-in. What it throws is an error on the operation, and
+/// unwinds MLIR's frames, which have no handlers and leave memory behind.
+class GuardedPass : public OperationPass<> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(GuardedPass)
+  /// `what`: the pass, as errors name it.
+  GuardedPass(std::unique_ptr<Pass> pass, std::string what)
+      : OperationPass(resolveTypeID()), what(std::move(what)) {
+    pipeline.addPass(std::move(pass));
+  }
+
+  StringRef getName() const final { return "GuardedPass"; }
+  void getDependentDialects(DialectRegistry &registry) const final {
+    pipeline.getDependentDialects(registry);
+  }
+  std::unique_ptr<Pass> clonePass() const final {
+    return std::make_unique<GuardedPass>(*this);
+  }
+  void runOnOperation() final {
+    LogicalResult ran = failure();
+    const std::string thrown =
+        whatIsThrown([&] { ran = runPipeline(pipeline, getOperation()); });
+    if (!thrown.empty())
+      getOperation()->emitError() << what << ": " << thrown;
+    if (failed(ran))
+      signalPassFailure();
+  }
+
+private:
+  OpPassManager pipeline;
+  std::string what;
+};
+
 } // namespace
 
 void registerPass(PassPoint point, PassFactory factory) {
@@ -72,15 +105,16 @@ void addRegisteredPasses(PassPoint point, OpPassManager &passManager) {
       continue;
     }
     const std::optional<StringRef> operation = pass->getOpName();
-    if (!operation || operation == ModuleOp::getOperationName())
-      passManager.addPass(std::move(pass));
-    else if (operation == func::FuncOp::getOperationName())
-      passManager.nest<func::FuncOp>().addPass(std::move(pass));
-    else
+    const bool onFunctions = operation == func::FuncOp::getOperationName();
+    const std::string named = what + ": " + pass->getName().str();
+    if (operation && operation != ModuleOp::getOperationName() && !onFunctions)
       passManager.addPass(std::make_unique<UnusablePass>(
-          what + ": " + pass->getName().str() + " is on " + operation->str() +
+          named + " is on " + operation->str() +
           ", where a pass on builtin.module, on func.func or on any operation "
           "can run"));
+    else
+      (onFunctions ? passManager.nest<func::FuncOp>() : passManager)
+          .addPass(std::make_unique<GuardedPass>(std::move(pass), named));
   }
 }
 

@@ -26,8 +26,10 @@ using PassFactory = std::function<std::unique_ptr<mlir::Pass>()>;
 
 /// Runs the pass at `point` of each compilation, after those registered before
 /// it. A pass on func.func runs on each function; others are on the module or
-/// on any operation. A factory that gives null, or a pass on something else, is
-/// an error of each compilation, which names the plug-in.
+/// on any operation. A factory that gives null, a pass on something else, or
+/// one that throws an exception is an error of each compilation, which names
+/// the plug-in. Not caught is what is thrown on MLIR's threads where a pass
+/// runs a pass manager of its own.
 void registerPass(PassPoint point, PassFactory factory);
 
 /// For the pipelines: adds the passes that are registered for `point`.

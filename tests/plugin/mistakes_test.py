@@ -1,7 +1,7 @@
 """Plug-ins with mistakes, made by factories that give nothing, cost models with
 too few or impossible predictions, strategies that ask for what is not there or
-write down times of their own, and schedules that are none: each is an error or
-a warning that names the plug-in, and no crash.
+write down times of their own, schedules that are none, and all that throw
+exceptions: each is an error or a warning that names the plug-in, and no crash.
 """
 import json
 import os
@@ -19,6 +19,7 @@ PLUGIN = r"""
 #include <string>
 
 #include "compiler/plugin/Plugin.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace {
 
@@ -79,7 +80,40 @@ std::vector<aitune::Schedule> schedules(mlir::func::FuncOp,
   return {text, list, few, feature, good};
 }
 
+// Throws while MLIR calls it back.
+struct Throwing : mlir::PassWrapper<Throwing, mlir::OperationPass<>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Throwing)
+  mlir::StringRef getName() const final { return "ThrowingPass"; }
+  void runOnOperation() final {
+    getOperation()->walk(
+        [](mlir::Operation *) { throw std::runtime_error("of a pass"); });
+  }
+};
+
+// Throws, or a pass that it runs does.
+struct OnFunctions : mlir::PassWrapper<
+    OnFunctions, mlir::OperationPass<mlir::func::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(OnFunctions)
+  mlir::StringRef getName() const final { return "OnFunctionsPass"; }
+  void runOnOperation() final {
+    if (isMistake("a pass on functions throws")) throw 5;
+    mlir::OpPassManager own("func.func");
+    own.addPass(std::make_unique<Throwing>());
+    if (mlir::failed(runPipeline(own, getOperation()))) signalPassFailure();
+  }
+};
+
+template <class Pass>
+void addPass(aitune::PassPoint point) {
+  aitune::registerPass(point, [] { return std::make_unique<Pass>(); });
+}
+
 void registerAll() {
+  if (isMistake("a pass throws")) addPass<Throwing>(aitune::PassPoint::AfterImport);
+  if (isMistake("a pass throws late"))
+    addPass<Throwing>(aitune::PassPoint::BeforeCodegen);
+  if (isMistake("a pass on functions throws") || isMistake("a nested pass throws"))
+    addPass<OnFunctions>(aitune::PassPoint::AfterFusion);
   if (isMistake("registering throws")) throw std::runtime_error("of all");
   if (isMistake("schedules throw")) aitune::registerSchedules(schedules);
   aitune::registerCostModel("model", [](const aitune::Roofline &) {
@@ -135,6 +169,18 @@ def main(aitune, checkout):
     expect_refused("no pass", "a pass at AfterTransforms", "gave none")
     expect_refused("empty factory", "a pass at AfterImport", "gave none")
     expect_refused("factory throws", "gave none", "of the factory")
+    expect_refused("a pass throws", "a pass at AfterImport", "ThrowingPass",
+                   "throws an exception: of a pass")
+    expect_refused("a pass on functions throws", "a pass at AfterFusion",
+                   "OnFunctionsPass: it throws what is no std::exception")
+    expect_refused("a nested pass throws", "a pass at AfterFusion",
+                   "OnFunctionsPass: it throws an exception: of a pass")
+    # No kernel is made, so LibTorch runs all.
+    tune("a pass throws late", 0)
+    with open("report.json") as file:
+        report = file.read()
+    assert ("a pass at BeforeCodegen of the plug-in 'mistaken': ThrowingPass: "
+            "it throws an exception: of a pass") in report, report
     errors = tune("registering throws", 1).stderr
     assert "mistaken.so: its function registers nothing" in errors, errors
     assert "of all" in errors, errors

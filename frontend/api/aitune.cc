@@ -229,7 +229,7 @@ ait_error* ait_module_run(const ait_module* module, const ait_tensor* inputs,
     const auto run = [&](const ValueList& given)
         -> absl::StatusOr<std::unique_ptr<ait_result>> {
       AITUNE_ASSIGN_OR_RETURN(const c10::IValue value,
-                              module->module->Run(given));
+                              module->module->RunOwned(given));
       return ait::ResultOf(value, given);
     };
     AITUNE_ASSIGN_OR_RETURN(auto made,
@@ -253,7 +253,7 @@ ait_error* ait_module_run_into(const ait_module* module,
         ait::ValuesOf(*module, outputs, output_count, "output"));
     const auto run = [&](const ValueList& given) -> absl::Status {
       AITUNE_ASSIGN_OR_RETURN(const c10::IValue result,
-                              module->module->Run(given));
+                              module->module->RunOwned(given));
       return ait::CopyResult(result, into);
     };
     AITUNE_RETURN_IF_ERROR(ait::OnBorrowed(std::move(arguments), run));

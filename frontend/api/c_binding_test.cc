@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <set>
+#include <thread>
 #include <vector>
 
 #include "frontend/api/aitune.h"
@@ -113,6 +116,73 @@ TEST_F(CApi, ResultsGoWhereTheCallerWants) {
     EXPECT_THAT(twice, testing::ElementsAre(-2, 0, 2, 4, 6, 8));
   }
   ait_module_free(module);
+}
+
+// Each call gives the state as it left it, whatever others do meanwhile.
+TEST_F(CApi, ResultsThatAreTheStateAreCopiedBeforeOthersChangeIt) {
+  constexpr int kThreads = 2, kCalls = 2000;
+  torch::jit::Module counter("Counter");
+  counter.register_buffer("count", at::zeros({1}));
+  counter.define(R"(
+def forward(self, x: Tensor):
+    self.count.add_(x)
+    return self.count
+)");
+  counter.save(model_);
+  const int64_t sizes[] = {1};
+  const std::vector<float> one = {1};
+  const ait_tensor input = Tensor(sizes, 1, one.data());
+  const auto run_into = [&](const ait_module* module) {
+    float count = 0;
+    const ait_tensor output = Tensor(sizes, 1, &count);
+    EXPECT_EQ(Take(ait_module_run_into(module, &input, 1, &output, 1)), "");
+    return count;
+  };
+  const auto run = [&](const ait_module* module) {
+    ait_result* result = nullptr;
+    EXPECT_EQ(Take(ait_module_run(module, &input, 1, &result)), "");
+    const float count = *static_cast<float*>(OfResult(result, 0).data);
+    ait_result_free(result);
+    return count;
+  };
+  const auto run_bound = [&](const ait_module* module) {
+    float count = 0;
+    const ait_tensor output = Tensor(sizes, 1, &count);
+    ait_binding* binding = nullptr;
+    EXPECT_EQ(Take(ait_module_bind(module, &input, 1, &output, 1, &binding)),
+              "");
+    EXPECT_EQ(Take(ait_binding_run(binding, nullptr)), "");
+    ait_binding_free(binding);
+    return count;
+  };
+  const std::function<float(const ait_module*)> calls[] = {run_into, run,
+                                                           run_bound};
+  for (const char* strategy : {"", "OneBackend"}) {
+    ait_module* module = nullptr;
+    ASSERT_EQ(Take(ait_module_load(model_.c_str(), nullptr, &module)), "");
+    if (*strategy != '\0') {
+      ASSERT_EQ(Take(ait_module_record(module, &input, 1, 1)), "");
+      ASSERT_EQ(Take(ait_module_tune(module, strategy, 0)), "");
+    }
+    float before = 0;
+    for (const auto& call : calls) {
+      std::vector<float> seen[kThreads];
+      std::vector<std::thread> threads;
+      for (std::vector<float>& mine : seen)
+        threads.emplace_back([&] {
+          for (int i = 0; i < kCalls; ++i) mine.push_back(call(module));
+        });
+      for (std::thread& thread : threads) thread.join();
+      std::set<float> counts;
+      for (const std::vector<float>& mine : seen)
+        counts.insert(mine.begin(), mine.end());
+      EXPECT_EQ(counts.size(), size_t{kThreads} * kCalls) << strategy;
+      EXPECT_EQ(*counts.begin(), before + 1) << strategy;
+      EXPECT_EQ(*counts.rbegin(), before + kThreads * kCalls) << strategy;
+      before += kThreads * kCalls;
+    }
+    ait_module_free(module);
+  }
 }
 
 TEST_F(CApi, CallsAreBoundToTheCallersMemory) {

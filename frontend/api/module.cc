@@ -10,6 +10,7 @@
 #include "frontend/api/module_builds.h"
 #include "frontend/api/module_calls.h"
 #include "frontend/api/module_options.h"
+#include "frontend/backends/own_results.h"
 #include "frontend/checkpoint/checkpoint.h"
 #include "frontend/torchscript/argument_types.h"
 #include "frontend/torchscript/keyword_arguments.h"
@@ -186,6 +187,11 @@ absl::StatusOr<c10::IValue> Module::Run(const ValueList& arguments) const {
   return RunNow(arguments, /*compile_now=*/false);
 }
 
+absl::StatusOr<c10::IValue> Module::RunOwned(const ValueList& arguments) const {
+  const aitune::frontend::ScopedOwnResults own;
+  return Run(arguments);
+}
+
 absl::StatusOr<c10::IValue> Module::RunNow(const ValueList& arguments,
                                            bool compile_now) const {
   const ThreadsOfModule threads(threads_);
@@ -201,11 +207,17 @@ absl::StatusOr<c10::IValue> Module::RunNow(const ValueList& arguments,
     const std::shared_ptr<TorchScriptSource> source = this->source();
     const auto held = source->HoldState();
     AITUNE_RETURN_IF_ERROR(source->UseState(model, device));
-    if (!device.is_gpu()) return model->RunEager(arguments);
-    const TorchScriptSource::ArgumentsThere there =
-        source->ArgumentsOn(device, arguments);
-    auto result = model->RunEager(there.values);
-    AITUNE_RETURN_IF_ERROR(there.bring_back());
+    absl::StatusOr<c10::IValue> result;
+    if (device.is_gpu()) {
+      const TorchScriptSource::ArgumentsThere there =
+          source->ArgumentsOn(device, arguments);
+      result = model->RunEager(there.values);
+      AITUNE_RETURN_IF_ERROR(there.bring_back());
+    } else {
+      result = model->RunEager(arguments);
+    }
+    if (source->HasState() && result.ok())
+      result = aitune::frontend::OwnResult(*std::move(result));
     return result;
   }
   std::optional<aitune::ScopedStance> stance;

@@ -273,6 +273,10 @@ class Module {
   // the next call, which is then not run.
   absl::StatusOr<c10::IValue> Run(
       const aitune::frontend::ValueList& arguments) const;
+  // As Run, but no tensor of the result has memory of the model's state, which
+  // calls by other threads may change.
+  absl::StatusOr<c10::IValue> RunOwned(
+      const aitune::frontend::ValueList& arguments) const;
 
   // Has a thread of the module's run one call, after those that were made
   // before; it begins with the caller's stance and number of threads.

@@ -21,7 +21,9 @@ std::unique_ptr<AsyncCall> Module::RunAsync(
   auto work = [this, arguments, outputs = options.outputs,
                owns_result =
                    options.owns_result]() -> absl::StatusOr<c10::IValue> {
-    AITUNE_ASSIGN_OR_RETURN(c10::IValue result, Run(arguments));
+    const bool copies = owns_result || outputs.has_value();
+    AITUNE_ASSIGN_OR_RETURN(c10::IValue result,
+                            copies ? RunOwned(arguments) : Run(arguments));
     if (owns_result)
       result = aitune::frontend::MapTensors(result, [](const at::Tensor& tensor,
                                                        int) {

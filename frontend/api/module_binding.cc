@@ -107,7 +107,7 @@ class CopyingCall : public aitune::BoundCall {
           }));
     }
     AITUNE_ASSIGN_OR_RETURN(const c10::IValue result,
-                            module_.Run(ValueList(std::move(arguments))));
+                            module_.RunOwned(ValueList(std::move(arguments))));
     return CopyResult(result, outputs_);
   }
 

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/backends/call_leaves.h"
+#include "frontend/backends/own_results.h"
 #include "frontend/backends/watched_state.h"
 #include "frontend/torchscript/dict_order.h"
 #include "frontend/torchscript/model_bytes.h"
@@ -264,6 +265,8 @@ absl::StatusOr<std::vector<OwnedValue>> TorchScriptSource::Call(
     const auto held = HoldState();
     AITUNE_RETURN_IF_ERROR(UseState(model, device));
     result = run(arguments);
+    if (watched_ != nullptr && result.ok())
+      result = OwnResult(*std::move(result));
   }
   borrowed.Release();
   if (!result.ok()) return result.status();

@@ -138,4 +138,119 @@ std::vector<MatmulCase> getCodesCases() {
 INSTANTIATE_TEST_SUITE_P(Codes, CodesTest,
                          ::testing::ValuesIn(getCodesCases()));
 
+/// Products of codes alone, whose sums are numbers that a float holds exactly:
+/// [batch, m, k] x [batch, k, n], where m is `s0` or a number.
+struct ByteProduct {
+  int64_t batch, n, k;
+  std::string m = "s0";
+  bool transposeLhs = false, transposeRhs = false, constant = true;
+};
+
+/// The sizes, the type and the map of a tensor of a product.
+std::string typeOf(const ByteProduct &p, llvm::StringRef rows,
+                   llvm::StringRef columns, llvm::StringRef elementType) {
+  std::string text = "tensor<", map = "affine_map<()[s0] -> (";
+  auto add = [&](llvm::StringRef size) {
+    text += (size == "s0" ? "?" : size.str()) + "x";
+    map += size.str() + ", ";
+  };
+  if (p.batch > 0)
+    add(std::to_string(p.batch));
+  add(rows);
+  add(columns);
+  text += elementType;
+  if (rows != "s0" && columns != "s0")
+    return text + ">";
+  map.resize(map.size() - 2);
+  return text + ", " + map + ")>>";
+}
+
+std::string textOf(const ByteProduct &p) {
+  const std::string k = std::to_string(p.k), n = std::to_string(p.n);
+  std::string flags = p.transposeLhs ? "transpose_lhs" : "";
+  if (p.transposeRhs)
+    flags += flags.empty() ? "transpose_rhs" : ", transpose_rhs";
+  return llvm::formatv(
+      R"(
+    func.func private @kernel(%a: {0}, %b: {1}{5}) -> {3}
+        attributes {{ait.kind = #ait.kind<matmul>} {{
+      %0 = ait.matmul %a, %b {{{4}} : ({0}, {1}) -> {2}
+      %1 = ait.convert %0 : {2} -> {3}
+      return %1 : {3}
+    })",
+      p.transposeLhs ? typeOf(p, k, p.m, "ui8") : typeOf(p, p.m, k, "ui8"),
+      p.transposeRhs ? typeOf(p, n, k, "i8") : typeOf(p, k, n, "i8"),
+      typeOf(p, p.m, n, "i32"), typeOf(p, p.m, n, "f32"), flags,
+      p.constant ? " {ait.constant}" : "");
+}
+
+std::vector<int64_t> sizesOf(const ByteProduct &p, int64_t rows,
+                             int64_t columns, bool transposed) {
+  std::vector<int64_t> sizes = {transposed ? columns : rows,
+                                transposed ? rows : columns};
+  if (p.batch > 0)
+    sizes.insert(sizes.begin(), p.batch);
+  return sizes;
+}
+
+void expectExact(const ByteProduct &p, TestKernel &kernel, int64_t m) {
+  const int64_t batch = std::max<int64_t>(p.batch, 1);
+  TestTensor a = makeCodes(sizesOf(p, m, p.k, p.transposeLhs), 1, 128),
+             b = makeCodes(sizesOf(p, p.k, p.n, p.transposeRhs), 2, 0);
+  TestTensor expected =
+      multiply(a, b, batch, m, p.n, p.k, p.transposeLhs, p.transposeRhs);
+  expected.sizes = sizesOf(p, m, p.n, false);
+  const std::vector<int64_t> symbols =
+      p.m == "s0" ? std::vector<int64_t>{m} : std::vector<int64_t>{};
+  EXPECT_EQ(getMaximalError(kernel.run({a, b}, symbols)[0], expected), 0)
+      << p.batch << " x " << m << " x " << p.n << " x " << p.k
+      << (p.transposeLhs ? ", left transposed" : "")
+      << (p.transposeRhs ? ", right transposed" : "")
+      << (p.constant ? "" : ", not constant") << ", rows " << p.m;
+}
+
+/// Full tiles and steps, and what is left of both.
+constexpr int64_t kSteps[] = {1, 3, 4, 63, 64, 65, 66, 67, 128, 191, 192, 320};
+constexpr const char *kTargets[] = {"amx", "avx512"};
+
+TEST(ByteProductTest, HasEveryNumberOfRowsOfARange) {
+  for (const char *target : kTargets) {
+    if (!canRun(target))
+      continue;
+    for (int64_t k : kSteps)
+      for (int64_t batch : {0, 3}) {
+        const ByteProduct product = {batch, 37, k};
+        TestKernel kernel(textOf(product), lowerMatmul, target);
+        ASSERT_EQ(kernel.error(), "") << target << " " << k << " " << batch;
+        // Tiles take 64 steps at once.
+        EXPECT_EQ(kernel.ir().find("x86.tdpbusd") != std::string::npos,
+                  std::string(target) == "amx" && k % 64 == 0)
+            << target << " " << k << " " << batch;
+        for (int64_t m = 1; m <= 70; ++m)
+          expectExact(product, kernel, m);
+      }
+  }
+}
+
+TEST(ByteProductTest, HasBatchesAndTransposedSidesConstantOrNot) {
+  for (const char *target : kTargets) {
+    if (!canRun(target))
+      continue;
+    for (int64_t m : {1, 16, 33})
+      for (int64_t k : {63, 64, 192})
+        for (int sides = 0; sides < 8; ++sides) {
+          const ByteProduct product = {3,
+                                       50,
+                                       k,
+                                       std::to_string(m),
+                                       (sides & 1) != 0,
+                                       (sides & 2) != 0,
+                                       (sides & 4) != 0};
+          TestKernel kernel(textOf(product), lowerMatmul, target);
+          ASSERT_EQ(kernel.error(), "") << target << textOf(product);
+          expectExact(product, kernel, m);
+        }
+  }
+}
+
 } // namespace

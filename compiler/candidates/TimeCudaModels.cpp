@@ -232,7 +232,7 @@ timeModelsOnCuda(const cuda::Device &device, std::vector<ModelToTime> models,
     // The second call is recorded.
     for (int call = 0; call < 3; ++call)
       AITUNE_RETURN_IF_ERROR(bench.run(*executable));
-    if (std::string reason = executable->GraphReason(); !reason.empty())
+    if (const std::string reason(executable->GraphReason()); !reason.empty())
       return absl::UnimplementedError(
           absl::StrCat("it would run without a CUDA graph: ", reason));
     AITUNE_ASSIGN_OR_RETURN(once.emplace_back(), bench.time(*executable, 2));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -21,30 +22,30 @@ namespace ait {
 class Module::Builds {
  public:
   // With `inputs` the sizes to check on are those of the first version.
-  void Add(const std::string& key,
-           const aitune::frontend::CompiledModel& version,
-           const std::optional<aitune::frontend::ModelInputs>& inputs,
-           uint64_t seed) {
+  void Add(
+      const std::string& key,
+      const std::shared_ptr<const aitune::frontend::CompiledModel>& version,
+      const std::optional<aitune::frontend::ModelInputs>& inputs,
+      uint64_t seed) {
     std::vector<std::vector<int64_t>> sizes;
     if (inputs.has_value()) {
-      auto found = BoundarySizes(version, *inputs, seed);
+      auto found = BoundarySizes(*version, *inputs, seed);
       if (found.ok()) sizes = *std::move(found);
     }
     std::lock_guard<std::mutex> lock(mutex_);
     Built& built = built_[key];
     if (built.versions.empty()) built.sizes = std::move(sizes);
-    built.versions.push_back({&version, version.Describe()});
+    built.versions.push_back({version, version->Describe()});
   }
   // `version`, which was added before, is another one now.
   void Replace(const std::string& key,
                const aitune::frontend::CompiledModel& version) {
     std::lock_guard<std::mutex> lock(mutex_);
     std::vector<Version>& versions = built_[key].versions;
-    // The last at this address is the one that lives.
-    const auto found =
-        std::find_if(versions.rbegin(), versions.rend(),
-                     [&](const Version& one) { return one.model == &version; });
-    if (found != versions.rend()) found->description = version.Describe();
+    const auto found = std::find_if(
+        versions.begin(), versions.end(),
+        [&](const Version& one) { return one.model.lock().get() == &version; });
+    if (found != versions.end()) found->description = version.Describe();
   }
   std::vector<aitune::frontend::BuiltVersion> Versions(
       const std::string& key) const {
@@ -52,8 +53,12 @@ class Module::Builds {
     std::vector<aitune::frontend::BuiltVersion> versions;
     const auto found = built_.find(key);
     if (found == built_.end()) return versions;
-    for (const Version& version : found->second.versions)
+    for (const Version& version : found->second.versions) {
       versions.push_back(version.description);
+      // What calls have shown since.
+      if (const auto model = version.model.lock())
+        versions.back().graph_reason = model->GraphReason();
+    }
     return versions;
   }
   std::vector<std::vector<int64_t>> SizesToCheck(const std::string& key) const {
@@ -65,7 +70,7 @@ class Module::Builds {
 
  private:
   struct Version {
-    const aitune::frontend::CompiledModel* model = nullptr;  // may be gone
+    std::weak_ptr<const aitune::frontend::CompiledModel> model;
     aitune::frontend::BuiltVersion description;
   };
   struct Built {

@@ -246,10 +246,11 @@ absl::StatusOr<aitune::TuneResult> Module::Choose(
   settings.seed = options.seed;
   settings.cache_folder = options_.cache_dir;
   settings.built = [builds, inputs = options.inputs, seed = options.seed](
-                       const std::string& key, const CompiledModel& version,
+                       const std::string& key,
+                       const std::shared_ptr<const CompiledModel>& version,
                        bool repaired) {
     if (repaired)
-      builds->Replace(key, version);
+      builds->Replace(key, *version);
     else
       builds->Add(key, version, inputs, seed);
   };

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -32,7 +33,8 @@ struct CompileSettings {
   // Called with each version after it was built or loaded from the cache, and
   // with the key of its backend, on the thread that built it. If `repaired`, it
   // is one of before that was wrong and was built again. May be null.
-  std::function<void(const std::string& key, const CompiledModel& version,
+  std::function<void(const std::string& key,
+                     const std::shared_ptr<const CompiledModel>& version,
                      bool repaired)>
       built;
 };

@@ -312,8 +312,8 @@ void AddBuild(absl::Span<const frontend::BuiltVersion> versions,
   }
   if (report.memory) report.memory->executable = first.memory_bytes;
   if (first.device.is_gpu())
-    report.gpu =
-        GpuInfo{first.device.gpu(), first.graph_reason, first.memory_bytes};
+    report.gpu = GpuInfo{first.device.gpu(), frontend::GraphReasonOf(versions),
+                         first.memory_bytes};
 }
 
 Report StartReport(const Options& options, const Subject& subject,

@@ -1,6 +1,7 @@
 #include "frontend/cli/report.h"
 
 #include <limits>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -94,6 +95,14 @@ TEST(SummaryText, OnAGpuSaysWhetherThereIsAGraphAndWhatMemoryIsTaken) {
   EXPECT_EQ(json["gpu"]["cuda_graph"], false);
   EXPECT_EQ(json["gpu"]["graph_reason"], report.gpu->graph_reason);
   EXPECT_EQ(json["gpu"]["memory"], 300 << 20);
+}
+
+TEST(GraphReasonOf, IsOfAnyVersion) {
+  std::vector<frontend::BuiltVersion> versions(3);
+  EXPECT_EQ(frontend::GraphReasonOf(versions), "");
+  versions[1].graph_reason = "refused";
+  versions[2].graph_reason = "refused too";
+  EXPECT_EQ(frontend::GraphReasonOf(versions), "refused");
 }
 
 TEST(SummaryText, SaysHowMuchCpuTimeThereIs) {

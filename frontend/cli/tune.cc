@@ -111,10 +111,14 @@ absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
           cannot_quantize = repaired.status();
         return repaired;
       });
-  std::vector<frontend::BuiltVersion> versions;
-  for (const frontend::CompiledModel* version : compiled->versions())
-    versions.push_back(version->Describe());
-  AddBuild(versions, subject.cache == nullptr ? subject.no_cache : "", report);
+  const auto describe = [&compiled = compiled] {
+    std::vector<frontend::BuiltVersion> versions;
+    for (const frontend::CompiledModel* version : compiled->versions())
+      versions.push_back(version->Describe());
+    return versions;
+  };
+  AddBuild(describe(), subject.cache == nullptr ? subject.no_cache : "",
+           report);
   const bool agrees = report.check->agrees();
   if (agrees && options.seconds > 0) {
     progress.Update("time", 0, 0);
@@ -131,7 +135,7 @@ absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
   report.memory->executable = compiled->MemoryInBytes();
   if (report.gpu) {
     report.gpu->memory = compiled->MemoryInBytes();
-    report.gpu->graph_reason = compiled->GraphReason();
+    report.gpu->graph_reason = frontend::GraphReasonOf(describe());
   }
   progress.Finish();
   AITUNE_RETURN_IF_ERROR(

@@ -26,6 +26,13 @@ void DescribeTrace(const Trace& trace, std::vector<FallbackOp> fallbacks,
   report->fallbacks = std::move(fallbacks);
 }
 
+std::string GraphReasonOf(absl::Span<const BuiltVersion> versions) {
+  for (const BuiltVersion& version : versions) {
+    if (!version.graph_reason.empty()) return version.graph_reason;
+  }
+  return "";
+}
+
 const char* Name(CacheReport::Outcome outcome) {
   switch (outcome) {
     case CacheReport::Outcome::kOff:

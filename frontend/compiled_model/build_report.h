@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "compiler/Compiler.h"
 #include "frontend/compiled_model/coverage.h"
 #include "frontend/trace/trace.h"
@@ -23,8 +24,8 @@ struct OperatorCount {
 
 // A part of control flow that LibTorch runs (outlined_versions.h).
 struct OutlinedReport {
-  std::string place;     // where it begins in the source, "model.py:12"
-  int versions = 0;      // compiled versions, for different sizes
+  std::string place;  // where it begins in the source, "model.py:12"
+  int versions = 0;   // compiled versions, for different sizes
   // Calls of operators in it; without a version, those that compute.
   int ops = 0;
   int compiled_ops = 0;  // of these, those that compiled code runs
@@ -86,6 +87,10 @@ struct BuiltVersion {
   std::string graph_reason;  // as CompiledModel::GraphReason
   int64_t eager_parts = 0;   // as CompiledModel::EagerParts, until then
 };
+
+// Why one of the versions runs without a CUDA graph: the first such reason;
+// empty when all have one.
+std::string GraphReasonOf(absl::Span<const BuiltVersion> versions);
 
 // "hit", "miss", "off".
 const char* Name(CacheReport::Outcome outcome);

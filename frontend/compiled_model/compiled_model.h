@@ -192,7 +192,11 @@ class CompiledModel {
   // The device that the model was compiled for.
   const Device& device() const { return device_; }
   // Why a model on a GPU runs without a CUDA graph; empty when it has one.
-  std::string GraphReason() const { return executable_->GraphReason(); }
+  std::string GraphReason() const {
+    return std::string(executable_->GraphReason());
+  }
+  // Whether GraphReason is empty: for every call.
+  bool HasGraph() const { return executable_->GraphReason().empty(); }
   const Structure& input_structure() const { return inputs_.structure(); }
   const Structure& output_structure() const { return output_structure_; }
   // Executable::MemoryInBytes, Memory and FreeKeptMemory, of this version and

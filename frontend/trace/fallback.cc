@@ -21,6 +21,7 @@
 #include "frontend/trace/region_frame.h"
 #include "frontend/trace/region_results.h"
 #include "frontend/trace/region_steps.h"
+#include "frontend/trace/shared_constants.h"
 #include "frontend/values/host_arguments.h"
 #include "frontend/values/pytree.h"
 #include "frontend/values/torch_util.h"
@@ -81,6 +82,13 @@ class LibTorchRegion : public FallbackRegion {
 
   bool WritesInput(int input) const override {
     return !is_trial_ && written_inputs_[static_cast<size_t>(input)];
+  }
+
+  int64_t BytesOnDevice() const override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    int64_t bytes = 0;
+    for (const auto& copy : copies_) bytes += PartOf(copy);
+    return bytes;
   }
 
   absl::Status Run(absl::Span<const RegionValue> inputs,
@@ -170,13 +178,20 @@ class LibTorchRegion : public FallbackRegion {
                          });
   }
 
-  // A tensor on the memory of a constant, or on a GPU a copy of it.
+  // A tensor on the memory of a constant, or on a GPU of the copy of it; the
+  // mutex is held there.
   at::Tensor NewConstant(int number) const {
     const RegionConstant& constant =
         steps_.constants[static_cast<size_t>(number)];
-    at::Tensor tensor =
-        TensorOn(trace_->constants[static_cast<size_t>(constant.index)].view);
-    if (device_.is_gpu()) tensor = tensor.to(DeviceOf(device_));
+    const ConstantTensor& own =
+        trace_->constants[static_cast<size_t>(constant.index)];
+    at::Tensor tensor;
+    if (device_.is_gpu()) {
+      copies_.push_back(CopyOfConstant(own, DeviceOf(device_)));
+      tensor = copies_.back()->tensor.alias();
+    } else {
+      tensor = TensorOn(own.view);
+    }
     if (constant.is_number)
       tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
     return tensor;
@@ -483,6 +498,8 @@ class LibTorchRegion : public FallbackRegion {
   mutable std::mutex mutex_;
   // By their numbers in the steps; on a GPU guarded by the mutex.
   mutable std::vector<at::Tensor> constants_;
+  // What these are on a GPU; guarded by the mutex.
+  mutable std::vector<std::shared_ptr<const SharedConstant>> copies_;
   mutable std::unordered_map<const RecordedOp*, RecordedFunction> functions_;
   // Of a GPU, by where the steps have them; guarded by the mutex.
   mutable std::unordered_map<const RegionArgument*, c10::IValue> fixed_;

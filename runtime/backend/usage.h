@@ -22,7 +22,7 @@ struct BackendUsage {
   int64_t background_failures = 0;
   int64_t background_pending = 0;
   // Bytes that the versions hold on the device: arenas, packed constants,
-  // scratch. Not the model's own weights.
+  // scratch, and their copies of weights on a GPU. Not the model's own.
   int64_t memory_bytes = 0;
   // Runs, in calls of these versions since each was loaded, of compiled parts
   // of control flow for inputs that no version of the part is right for:

@@ -1,6 +1,7 @@
 #include "runtime/cuda/cuda_executable.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <utility>
 
@@ -98,19 +99,19 @@ struct CudaExecutable::Impl {
                         absl::Span<void* const> from,
                         absl::Span<void* const> to,
                         absl::Span<RegionValue> outputs, CUstream stream);
-  std::string GraphReason() {
-    std::lock_guard<std::mutex> lock(reason_mutex);
-    return graph_reason;
+  std::string_view GraphReason() const {
+    const std::string* reason = graph_reason.load(std::memory_order_acquire);
+    return reason == nullptr ? std::string_view() : *reason;
   }
-  // Why a recording was refused; the first reason is logged.
-  void SetGraphReason(std::string reason) {
-    std::string text;
-    {
-      std::lock_guard<std::mutex> lock(reason_mutex);
-      if (graph_reason.empty()) text = reason;
-      graph_reason = std::move(reason);
-    }
-    if (!text.empty()) Log(LogChannel::kPerfHints, text);
+  // Whether this reason, which is not empty, is the first, which stays.
+  bool SetGraphReason(std::string reason) {
+    bool is_first = false;
+    std::call_once(refused, [&] {
+      first_reason = std::move(reason);
+      graph_reason.store(&first_reason, std::memory_order_release);
+      is_first = true;
+    });
+    return is_first;
   }
 
   const Device& device;
@@ -122,8 +123,10 @@ struct CudaExecutable::Impl {
   std::shared_ptr<RegionRecorder> region_recorder;  // null without regions
   std::shared_ptr<RunGate> gate;                    // null where none is needed
 
-  std::mutex reason_mutex;
-  std::string graph_reason;  // guarded by reason_mutex
+  std::once_flag refused;
+  std::string first_reason;  // written once, before graph_reason is
+  std::atomic<const std::string*> graph_reason =
+      nullptr;  // null: there is none
   InstanceCache instances;
   std::mutex recording_mutex;  // held while `recorder` records
   Stream recorder;
@@ -162,10 +165,11 @@ absl::Status CudaExecutable::Impl::Run(absl::Span<const TensorView> inputs,
         region_recorder ? region_recorder->stream() : recorder.get();
     status = instance->RunGraph(*context, from, to, stream, recording);
     if (recording.refused) {
-      SetGraphReason(absl::StrCat(
-          "skipping CUDA graphs due to unsupported operations: LibTorch runs "
-          "some that can't be recorded: ",
-          std::string(status.message())));
+      if (SetGraphReason(absl::StrCat(
+              "skipping CUDA graphs due to unsupported operations: LibTorch "
+              "runs some that can't be recorded: ",
+              std::string(status.message()))))
+        Log(LogChannel::kPerfHints, GraphReason());
       status = recording.tried
                    ? *recording.tried
                    : RunSteps(*instance, *context, from, to, outputs, stream);
@@ -248,10 +252,12 @@ absl::StatusOr<std::unique_ptr<CudaExecutable>> CudaExecutable::Load(
   if (std::any_of(steps.begin(), steps.end(),
                   [](const Step& step) { return step.has_fallback(); }))
     impl->region_recorder = options.recorder;
-  impl->graph_reason =
-      options.graphs
-          ? FindGraphReason(*impl->plan, impl->region_recorder != nullptr)
-          : "CUDA graphs are switched off";
+  if (std::string reason =
+          options.graphs
+              ? FindGraphReason(*impl->plan, impl->region_recorder != nullptr)
+              : "CUDA graphs are switched off";
+      !reason.empty())
+    impl->SetGraphReason(std::move(reason));
   AITUNE_ASSIGN_OR_RETURN(impl->recorder, Stream::Create(device));
   if (!impl->plan->initialization().empty()) {
     AITUNE_ASSIGN_OR_RETURN(
@@ -394,7 +400,9 @@ absl::StatusOr<std::vector<StepProfile>> CudaExecutable::Profile(
   return profiles;
 }
 
-std::string CudaExecutable::GraphReason() const { return impl_->GraphReason(); }
+std::string_view CudaExecutable::GraphReason() const {
+  return impl_->GraphReason();
+}
 
 const Device& CudaExecutable::device() const { return impl_->device; }
 

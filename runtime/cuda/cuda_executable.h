@@ -21,6 +21,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -103,8 +104,9 @@ class CudaExecutable : public Executable {
   void PoisonMemory(CUstream stream) const;
 
   // Why this model runs without a CUDA graph; empty when it runs with one.
-  // Whether a fallback region can be recorded is known after the second call.
-  std::string GraphReason() const override;
+  // Whether a fallback region can be recorded is known after the second call;
+  // the first reason stays.
+  std::string_view GraphReason() const override;
 
   const Device& device() const;
 

@@ -49,6 +49,7 @@ struct AddOne : FallbackRegion {
       static_cast<float*>(to.data)[i] = static_cast<float*>(from.data)[i] + 1;
     return absl::OkStatus();
   }
+  int64_t BytesOnDevice() const override { return 1000; }
   explicit AddOne(bool recordable) : recordable(recordable) {}
   const bool recordable;
 };
@@ -125,8 +126,16 @@ TEST_F(RegionTest, ThatCannotBeRecordedRunsWithoutAGraphAndSaysWhy) {
   EXPECT_THAT(executable_->GraphReason(),
               AllOf(HasSubstr("skipping CUDA graphs"),
                     HasSubstr("it waits for the GPU")));
+  // Of which nothing is copied.
+  EXPECT_EQ(executable_->GraphReason().data(),
+            executable_->GraphReason().data());
   EXPECT_EQ(recorder_->recordings, 1);
   EXPECT_EQ(gpu.graph_launches, 0);
+}
+
+TEST_F(RegionTest, WhatItHasOnTheGpuIsCounted) {
+  LoadRegion(/*recordable=*/true);
+  EXPECT_EQ(executable_->Memory().weights, 1000);
 }
 
 TEST_F(RegionTest, WithoutARecorderRunsWithoutAGraph) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -118,8 +119,8 @@ class Executable {
   virtual absl::Status TakeFailedCheck() const { return absl::OkStatus(); }
 
   // Why a model on a GPU runs without a CUDA graph; empty when it has one, and
-  // on a CPU.
-  virtual std::string GraphReason() const { return ""; }
+  // on a CPU. Valid as long as this. Thread-safe; waits for nobody.
+  virtual std::string_view GraphReason() const { return ""; }
 
  protected:
   // The derived class owns both and must keep them alive.

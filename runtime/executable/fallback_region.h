@@ -57,6 +57,10 @@ class FallbackRegion {
   // writes to this input, an input of the plan: Run then gets the caller's own
   // memory, or what the plan copies back there. Thread-safe.
   virtual bool WritesInput(int /*input*/) const { return false; }
+
+  // Bytes of the constants that the region has copied to a GPU; of a copy that
+  // several regions share, its part. Thread-safe.
+  virtual int64_t BytesOnDevice() const { return 0; }
 };
 
 }  // namespace aitune

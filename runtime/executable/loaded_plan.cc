@@ -398,6 +398,8 @@ MemoryUse LoadedPlan::Memory() const {
   for (size_t i = 0; i < owned_on_device_.size(); ++i) {
     if (owned_on_device_[i] != nullptr) use.weights += bytes_on_device_[i];
   }
+  for (const auto& region : regions_)
+    if (region != nullptr) use.weights += region->BytesOnDevice();
   return use;
 }
 

@@ -11,8 +11,8 @@ struct MemoryUse {
   // LibTorch's: the model's own weights, on each device, but for those that are
   // not made of their codes yet, and the codes of quantised ones.
   int64_t model = 0;
-  // Packed, reordered or computed at load; on a GPU all that kernels read
-  // there.
+  // Packed, reordered or computed at load; on a GPU all that kernels and
+  // LibTorch's operators among them read there.
   int64_t weights = 0;
   int64_t arenas = 0;   // intermediate values; kept from call to call
   int64_t results = 0;  // kept for the next call's results; not those in use

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <new>
 #include <utility>
@@ -40,20 +41,22 @@ class CountedBoundCall : public BoundCall {
   // `threads` is 0 or less for those of the calling thread. `outdated` tells
   // that the version holds state that the model no longer has; state that it
   // shares with the model of `source`, on `device`, is held while a call
-  // runs.
+  // runs. `is_eager` says after a call whether LibTorch ran it in eager; null:
+  // none is.
   CountedBoundCall(std::unique_ptr<BoundCall> call, int threads,
                    std::shared_ptr<BackendCounters> counters,
                    std::shared_ptr<MemoryBudget> budget,
                    std::shared_ptr<const std::atomic<bool>> outdated,
                    std::shared_ptr<const TorchScriptSource> source,
-                   Device device)
+                   Device device, std::function<bool()> is_eager)
       : call_(std::move(call)),
         threads_(threads),
         counters_(std::move(counters)),
         budget_(std::move(budget)),
         outdated_(std::move(outdated)),
         source_(std::move(source)),
-        device_(std::move(device)) {}
+        device_(std::move(device)),
+        is_eager_(std::move(is_eager)) {}
 
   absl::Status Run(void* stream) override {
     const ScopedThreadCount threads(threads_ > 0 ? threads_ : ThreadCount());
@@ -68,7 +71,9 @@ class CountedBoundCall : public BoundCall {
       if (absl::Status status = budget_->Check(); !status.ok()) return status;
       const auto held = source_->HoldSharedState(device_);
       if (!held.ok()) return held.status();
-      return call_->Run(stream);
+      if (absl::Status status = call_->Run(stream); !status.ok()) return status;
+      if (is_eager_ != nullptr && is_eager_()) ++counters_->eager_calls;
+      return absl::OkStatus();
     } catch (const std::bad_alloc&) {
       return absl::ResourceExhaustedError("a bound call: out of memory");
     } catch (const std::exception& error) {
@@ -87,6 +92,7 @@ class CountedBoundCall : public BoundCall {
   const std::shared_ptr<const std::atomic<bool>> outdated_;
   const std::shared_ptr<const TorchScriptSource> source_;
   const Device device_;  // of the version
+  const std::function<bool()> is_eager_;
 };
 
 }  // namespace aitune::frontend

@@ -2,6 +2,7 @@
 // LibTorch.
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -97,7 +98,7 @@ absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::Run(
     memory_limit_->Check().IgnoreError();
     return leaves;
   }
-  if (options_.libtorch_only && !(*compiled)->GraphReason().empty())
+  if (options_.libtorch_only && !(*compiled)->HasGraph())
     ++counters_->eager_calls;
   return source()->FlattenResult((*compiled)->output_structure(),
                                  *std::move(leaves));
@@ -136,9 +137,15 @@ absl::StatusOr<std::unique_ptr<BoundCall>> CompiledBackend::Bind(
   AITUNE_RETURN_IF_ERROR(CheckMemory(*compiled, inputs));
   AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<BoundCall> call,
                           compiled->Bind(inputs, outputs, constant_check()));
-  return std::make_unique<CountedBoundCall>(std::move(call), asked_threads(),
-                                            counters_, memory_limit_,
-                                            changes_state_, source(), device());
+  std::function<bool()> is_eager;
+  if (options_.libtorch_only)
+    is_eager = [version = std::weak_ptr<const CompiledModel>(compiled)] {
+      const std::shared_ptr<const CompiledModel> bound = version.lock();
+      return bound != nullptr && !bound->HasGraph();
+    };
+  return std::make_unique<CountedBoundCall>(
+      std::move(call), asked_threads(), counters_, memory_limit_,
+      changes_state_, source(), device(), std::move(is_eager));
 }
 
 absl::Status CompiledBackend::CheckMemory(

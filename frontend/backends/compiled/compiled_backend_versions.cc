@@ -141,7 +141,7 @@ absl::StatusOr<Table::Version> CompiledBackend::Compile(
     kept_.push_back(std::move(kept));
   }
   if (settings_->built)
-    settings_->built(absl::StrCat(name_, "_", key_), *version,
+    settings_->built(absl::StrCat(name_, "_", key_), version,
                      /*repaired=*/false);
   return Table::Version{version, std::move(inputs),
                         ConstraintsOfVersion(version->plan())};
@@ -247,7 +247,7 @@ absl::StatusOr<bool> CompiledBackend::Repair(
     }
   }
   if (settings_->built)
-    settings_->built(absl::StrCat(name_, "_", key_), *version,
+    settings_->built(absl::StrCat(name_, "_", key_), version,
                      /*repaired=*/true);
   return changed;
 }

@@ -4,7 +4,7 @@
 // It is the compiling backend with every operator left to LibTorch: versions,
 // guards, and memory that graphs may keep are the same. What can't be recorded
 // (operators that wait for the GPU or draw random numbers) runs in eager, and
-// Notes says why. On a GPU each version has the model's weights once.
+// Notes says why. The versions share one copy of the weights on a GPU.
 #include <memory>
 #include <utility>
 

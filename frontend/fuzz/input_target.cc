@@ -6,6 +6,7 @@
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/serialization/pickle.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -26,6 +27,7 @@
 #include "frontend/values/value_list.h"
 #include "runtime/bundle/private_folder.h"
 #include "runtime/executable/test_plan.h"
+#include "runtime/fuzz/fuzzed_plans.h"
 #include "runtime/target/host_target.h"
 
 namespace aitune::frontend {
@@ -100,17 +102,6 @@ bool ReadModel(std::string_view bytes) {
   return Model::Load(FileOf("model.pt", bytes)).ok();
 }
 
-bool ReadSpec(std::string_view text) {
-  const absl::StatusOr<InputSpec> spec = ParseInputSpec(text);
-  if (!spec.ok()) return false;
-  const std::string written = ToString(*spec);
-  const absl::StatusOr<InputSpec> again = ParseInputSpec(written);
-  Check(again.ok() && ToString(*again) == written,
-        "the text of a spec is not read as it was written", text);
-  AssignSymbols({*spec, *again}).IgnoreError();
-  return true;
-}
-
 bool IsSmall(const InputSpec& spec) {
   int64_t elements = 1;
   for (const AxisSpec& axis : spec.axes) {
@@ -118,8 +109,36 @@ bool IsSmall(const InputSpec& spec) {
     elements *= std::max<int64_t>(axis.max, 1);
     if (elements > kMostElements) return false;
   }
-  for (const InputSpec& child : spec.children)
-    if (!IsSmall(child)) return false;
+  return std::all_of(spec.children.begin(), spec.children.end(),
+                     [](const InputSpec& child) { return IsSmall(child); });
+}
+
+// A spec is read as it was written, and small ones give arguments.
+void UseSpec(const InputSpec& spec, std::string_view input) {
+  const std::string written = ToString(spec);
+  const absl::StatusOr<InputSpec> again = ParseInputSpec(written);
+  Check(again.ok() && ToString(*again) == written,
+        "the text of a spec is not read as it was written", input);
+  AssignSymbols({spec, *again}).IgnoreError();
+  ModelInputs inputs;
+  inputs.specs = {spec};
+  if (IsSmall(spec)) TypicalArguments(inputs, /*seed=*/1).IgnoreError();
+}
+
+bool ReadSpec(std::string_view text) {
+  const absl::StatusOr<InputSpec> spec = ParseInputSpec(text);
+  if (!spec.ok()) return false;
+  UseSpec(*spec, text);
+  return true;
+}
+
+bool ReadSamples(std::string_view bytes) {
+  const absl::StatusOr<ValueList> samples =
+      LoadSamples(FileOf("samples.pt", bytes));
+  if (!samples.ok()) return false;
+  const absl::StatusOr<std::vector<InputSpec>> specs = SpecsOf(*samples);
+  if (!specs.ok()) return true;
+  for (const InputSpec& spec : *specs) UseSpec(spec, bytes);
   return true;
 }
 
@@ -133,16 +152,33 @@ bool ReadAnArtifact(std::string_view bytes) {
   proto.set_target(HostTarget());
   proto.clear_gpu();
   proto.clear_versions();
+  ModelInputs inputs;
   for (const std::string& text : proto.input_specs()) {
-    const absl::StatusOr<InputSpec> spec = ParseInputSpec(text);
-    if (spec.ok() && !IsSmall(*spec)) return false;
+    absl::StatusOr<InputSpec> spec = ParseInputSpec(text);
+    if (!spec.ok()) continue;
+    if (!IsSmall(*spec)) return false;
+    inputs.specs.push_back(*std::move(spec));
   }
+  if (inputs.specs.empty())
+    inputs.specs.push_back(*ParseInputSpec(kSpecOfModel));
   for (const int64_t size : proto.trace_anchor())
     if (size > kMostElements) return false;
+  std::vector<int64_t> most;
+  for (const SymbolProto& symbol : proto.plan().symbols())
+    most.push_back(symbol.max());
+  // Loading runs the plan's initialization.
+  const bool small = aitune::IsSmall(proto.plan(), most, kMostElements);
+  if (!small) proto.mutable_plan()->clear_initialization();
   absl::StatusOr<CompiledParts> parts = ReadArtifact(
       proto.SerializeAsString(), std::string(256, '\x01'), TheModel(), kSha256);
   if (!parts.ok()) return false;
-  return CompiledModel::FromParts(TheModel(), *std::move(parts), nullptr).ok();
+  const auto compiled =
+      CompiledModel::FromParts(TheModel(), *std::move(parts), nullptr);
+  if (!compiled.ok()) return false;
+  const absl::StatusOr<ValueList> arguments =
+      TypicalArguments(inputs, /*seed=*/1);
+  if (small && arguments.ok()) (*compiled)->Run(*arguments).IgnoreError();
+  return true;
 }
 
 // An artifact as the compiler makes it, without kernels.
@@ -201,7 +237,7 @@ bool ReadInput(std::string_view input) {
     case FuzzedInput::kSpec:
       return ReadSpec(bytes);
     case FuzzedInput::kSamples:
-      return LoadSamples(FileOf("samples.pt", bytes)).ok();
+      return ReadSamples(bytes);
     case FuzzedInput::kArtifact:
       return ReadAnArtifact(bytes);
   }

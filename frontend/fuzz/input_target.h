@@ -1,6 +1,7 @@
 // What the fuzzer and its test call: reads what the command line and programs
 // give AITune as each of its forms, from which the process must come back
-// whatever the bytes are. Models and code are loaded and never run.
+// whatever the bytes are. Models and code are loaded and never run, but for the
+// model that artifacts are of.
 #ifndef AITUNE_FRONTEND_FUZZ_INPUT_TARGET_H_
 #define AITUNE_FRONTEND_FUZZ_INPUT_TARGET_H_
 
@@ -17,7 +18,8 @@ enum class FuzzedInput : char {
   kPickle = 'd',    // the attributes in a .pt file that is else in order
   kSpec = 's',      // a text of --input
   kSamples = 'i',   // a file of --inputs
-  kArtifact = 'a',  // CompiledModelProto, of this machine and its model
+  kArtifact = 'a',  // CompiledModelProto, of this machine and its model,
+                    // which is then called
 };
 
 // Whether the bytes were accepted. Errors are part of the outcome; anything

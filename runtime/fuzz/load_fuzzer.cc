@@ -1,33 +1,22 @@
-// libFuzzer's entry. Searches from SeedInputs and the folders given on, and
-// writes what it finds to the first.
+// Searches from SeedInputs and the folders given on, and writes what it finds
+// to the first.
 //
 //   mkdir found
 //   ./bazelw run --config=fuzz //runtime/fuzz:load_fuzzer -- $PWD/found
 //     $PWD/runtime/fuzz/corpus -max_total_time=600 -max_len=20000
-//     -rss_limit_mb=4096
-#include <cstddef>
-#include <cstdint>
-#include <string>
-
-#include "google/protobuf/stubs/logging.h"
+//     -rss_limit_mb=4096 -timeout=25
+#include "runtime/bundle/bundle.pb.h"
+#include "runtime/fuzz/fuzzer.h"
 #include "runtime/fuzz/load_target.h"
+#include "runtime/plan/plan.pb.h"
 
-extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
-
-// Without a corpus, most inputs would be of no form: those begin as a seed.
-extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size,
-                                          size_t max_size, unsigned seed) {
-  static const std::vector<std::string> seeds = aitune::SeedInputs();
-  if (size <= 1) {
-    const std::string& start = seeds[seed % seeds.size()];
-    size = start.size() < max_size ? start.size() : max_size;
-    start.copy(reinterpret_cast<char*>(data), size);
-  }
-  return 1 + LLVMFuzzerMutate(data + 1, size - 1, max_size - 1);
-}
-
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const google::protobuf::LogSilencer silence_parse_errors;
-  aitune::LoadAndRunBytes({reinterpret_cast<const char*>(data), size});
-  return 0;
+aitune::FuzzTarget aitune::MakeFuzzTarget() {
+  FuzzTarget target;
+  target.run = [](std::string_view input) { LoadAndRunBytes(input); };
+  target.seeds = SeedInputs();
+  target.messages[static_cast<char>(FuzzedForm::kPlan)] =
+      std::make_unique<ExecutablePlan>();
+  target.messages[static_cast<char>(FuzzedForm::kBundleIndex)] =
+      std::make_unique<BundleIndexProto>();
+  return target;
 }

@@ -5,10 +5,13 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <random>
 
 #include "google/protobuf/stubs/logging.h"
+#include "runtime/fuzz/fuzzed_plans.h"
 #include "runtime/fuzz/load_target.h"
+#include "runtime/fuzz/message_mutation.h"
 #include "runtime/fuzz/mutation.h"
 
 namespace aitune {
@@ -38,9 +41,11 @@ TEST(LoadAndRunBytes, TakesTheSeeds) {
 // The corpus has the seeds of when it was written, and what was found since.
 TEST(LoadAndRunBytes, ComesBackFromTheCorpus) {
   if (const char* folder = std::getenv("AITUNE_WRITE_CORPUS")) {
+    std::map<char, int> count;
     for (const std::string& seed : Seeds())
       std::ofstream(
-          std::filesystem::path(folder) / (std::string("seed_") + seed[0]),
+          std::filesystem::path(folder) / (std::string("seed_") + seed[0] +
+                                           std::to_string(count[seed[0]]++)),
           std::ios::binary)
           << seed;
   }
@@ -63,6 +68,26 @@ TEST(LoadAndRunBytes, ComesBackFromAnyBytes) {
          : refused) += 1;
   EXPECT_GT(read, 100);
   EXPECT_GT(refused, 1000);
+}
+
+// Plans that stay well-formed get further than damaged bytes.
+TEST(LoadAndRunBytes, ComesBackFromPlansThatWereChanged) {
+  std::mt19937 random(11);
+  for (const ExecutablePlan& plan : {MatmulPlan(), ConvolutionPlan()}) {
+    int ran = 0, refused = 0;
+    for (int round = 0; round < 1000; ++round) {
+      ExecutablePlan changed = plan;
+      for (size_t edits = 1 + random() % 3; edits > 0; --edits)
+        MutateMessage(changed, plan, random);
+      (LoadAndRunBytes(
+           FuzzInput(FuzzedForm::kPlan, changed.SerializeAsString()))
+               .ran
+           ? ran
+           : refused) += 1;
+    }
+    EXPECT_GT(ran, 100);
+    EXPECT_GT(refused, 300);
+  }
 }
 
 }  // namespace

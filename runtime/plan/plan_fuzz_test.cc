@@ -6,6 +6,8 @@
 #include "gtest/gtest.h"
 #include "runtime/executable/cpu_executable.h"
 #include "runtime/executable/test_plan.h"
+#include "runtime/fuzz/fuzzed_plans.h"
+#include "runtime/fuzz/message_mutation.h"
 #include "runtime/plan/plan.h"
 
 namespace aitune {
@@ -19,62 +21,16 @@ class NoRegion : public FallbackRegion {
   }
 };
 
-ExecutablePlan MakePlan() {
-  TestPlan t;
-  const SizeExpression s0 = t.Symbol(1, 8, 0, 0);
-  const int x = t.Input({s0, 8, 8, 16});
-  const int filter = t.Constant(0, {16, 16, 3, 3});
-  const int panels = t.Constant(0, {16, 16, 3, 3});
-  t.plan.mutable_values(panels)->mutable_packing()->set_kind(
-      PackingProto::CONVOLUTION_PANELS);
-  t.plan.mutable_values(panels)->mutable_packing()->set_block_n(16);
-  const int bias = t.Constant(1, {16});
-  const int folded = t.Persistent({16});
-  const int y = t.Arena({s0, 8, 8, 16}), z = t.Arena({s0, 8, 8, 16});
-  const int rows = t.Alias(z, {s0 * 64, 16});
-  const int weights = t.Constant(2, {16, 32});
-  const int product = t.Output({s0 * 64, 32});
-  const int opaque = t.Opaque();
-  t.Kernel("nothing", {bias}, {folded}, 1, 1, true);
-  Step* step = t.AddStep({x, filter, bias, x}, {y});
-  ConvolutionCall* call = step->mutable_convolution();
-  for (int i = 0; i < 2; ++i) {
-    call->add_stride(1);
-    call->add_padding_low(1);
-    call->add_padding_high(1);
-    call->add_dilation(1);
-  }
-  call->set_groups(1);
-  call->add_post_ops()->set_operand(2);
-  PostOp* add = call->add_post_ops();
-  add->set_kind(PostOp::ADD);
-  add->set_operand(3);
-  call->add_post_ops()->set_kind(PostOp::RELU);
-  t.Kernel("nothing", {y, panels, folded}, {z}, s0 * 8, 2);
-  t.AddStep({rows, weights}, {product})->mutable_matmul();
-  t.Fallback(0, {product}, {opaque});
-  t.plan.add_outputs();
-  *t.plan.add_outputs() = TestPlan::Type({s0, 8, 8, 16});
-  t.plan.add_output_values(product);
-  t.plan.add_output_values(opaque);
-  t.plan.add_output_values(x);
-  return t.plan;
-}
-
 // Loads and, where that works, runs with the sizes that the plan asks for.
 // Returns whether it ran.
 bool LoadAndRun(const ExecutablePlan& plan) {
-  std::vector<ConstantTensor> constants = {
-      FloatConstant(std::vector<float>(16 * 16 * 9), {16, 16, 3, 3}, "filter"),
-      FloatConstant(std::vector<float>(16), {16}, "bias"),
-      FloatConstant(std::vector<float>(16 * 32), {16, 32}, "weights")};
   std::vector<std::unique_ptr<FallbackRegion>> regions;
   regions.push_back(std::make_unique<NoRegion>());
   auto kernels =
       std::make_shared<FakeKernels>(std::map<std::string, KernelFunction>{
-          {"nothing", [](void* const*, const int64_t*, int64_t, int64_t) {}}});
-  auto executable = CpuExecutable::Load(plan, kernels, std::move(constants),
-                                        std::move(regions));
+          {"kernel", [](void* const*, const int64_t*, int64_t, int64_t) {}}});
+  auto executable =
+      CpuExecutable::Load(plan, kernels, SeedConstants(), std::move(regions));
   if (!executable.ok()) {
     EXPECT_FALSE(executable.status().message().empty());
     return false;
@@ -102,10 +58,12 @@ bool LoadAndRun(const ExecutablePlan& plan) {
   return (*executable)->Run(inputs, absl::MakeSpan(outputs)).ok();
 }
 
-TEST(PlanFuzzTest, TheSanePlanRuns) { EXPECT_TRUE(LoadAndRun(MakePlan())); }
+TEST(PlanFuzzTest, TheSanePlanRuns) {
+  EXPECT_TRUE(LoadAndRun(ConvolutionPlan()));
+}
 
 TEST(PlanFuzzTest, DamagedBytesNeverCrash) {
-  const std::string sane = MakePlan().SerializeAsString();
+  const std::string sane = ConvolutionPlan().SerializeAsString();
   const google::protobuf::LogSilencer silence_parse_errors;
   std::mt19937 random(1);
   auto below = [&](size_t n) { return random() % n; };
@@ -140,61 +98,8 @@ TEST(PlanFuzzTest, DamagedBytesNeverCrash) {
   EXPECT_GT(ran, 1);
 }
 
-// Changes one number somewhere in the message, which stays well-formed.
-void ChangeANumber(google::protobuf::Message& message, std::mt19937& random) {
-  using google::protobuf::FieldDescriptor;
-  const auto* reflection = message.GetReflection();
-  std::vector<const FieldDescriptor*> fields;
-  reflection->ListFields(message, &fields);
-  if (fields.empty()) return;
-  const FieldDescriptor* field = fields[random() % fields.size()];
-  const int64_t numbers[] = {-1,
-                             0,
-                             1,
-                             2,
-                             3,
-                             7,
-                             1000,
-                             int64_t{1} << 31,
-                             int64_t{1} << 62,
-                             std::numeric_limits<int64_t>::min(),
-                             std::numeric_limits<int64_t>::max()};
-  const int64_t number = numbers[random() % std::size(numbers)];
-  const bool repeated = field->is_repeated();
-  const int at =
-      repeated
-          ? static_cast<int>(random() % reflection->FieldSize(message, field))
-          : 0;
-  const int32_t small = static_cast<int32_t>(number);
-  switch (field->cpp_type()) {
-    case FieldDescriptor::CPPTYPE_MESSAGE:
-      ChangeANumber(
-          repeated ? *reflection->MutableRepeatedMessage(&message, field, at)
-                   : *reflection->MutableMessage(&message, field),
-          random);
-      break;
-    case FieldDescriptor::CPPTYPE_INT64:
-      repeated ? reflection->SetRepeatedInt64(&message, field, at, number)
-               : reflection->SetInt64(&message, field, number);
-      break;
-    case FieldDescriptor::CPPTYPE_INT32:
-      repeated ? reflection->SetRepeatedInt32(&message, field, at, small)
-               : reflection->SetInt32(&message, field, small);
-      break;
-    case FieldDescriptor::CPPTYPE_ENUM:
-      repeated ? reflection->SetRepeatedEnumValue(&message, field, at, small)
-               : reflection->SetEnumValue(&message, field, small);
-      break;
-    case FieldDescriptor::CPPTYPE_BOOL:
-      if (!repeated) reflection->SetBool(&message, field, (number & 1) != 0);
-      break;
-    default:
-      break;
-  }
-}
-
 TEST(PlanFuzzTest, ChangedNumbersNeverCrash) {
-  const ExecutablePlan sane = MakePlan();
+  const ExecutablePlan sane = ConvolutionPlan();
   std::mt19937 random(2);
   int ran = 0, refused = 0;
   for (int round = 0; round < 4000; ++round) {

@@ -1,10 +1,4 @@
-// Searches from SeedInputs and the folders given on, and writes what it finds
-// to the first.
-//
-//   mkdir found
-//   ./bazelw run --config=fuzz //frontend/fuzz:input_fuzzer -- $PWD/found
-//     $PWD/frontend/fuzz/corpus -max_total_time=600 -max_len=20000
-//     -rss_limit_mb=8192 -timeout=25 --forms=mcdi
+// What the command line and programs give; tests/README.md says how to run it.
 #include "frontend/compiled_model/compiled_model.pb.h"
 #include "frontend/fuzz/input_target.h"
 #include "runtime/fuzz/fuzzer.h"

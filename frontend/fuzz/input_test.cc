@@ -52,7 +52,7 @@ TEST(ReadInput, ComesBackFromAnyBytes) {
   std::mt19937 random(7);
   // Loading a model takes milliseconds, reading a text next to nothing.
   for (const auto& [form, rounds] : std::map<char, int>{{'m', 60},
-                                                        {'c', 150},
+                                                        {'c', 300},
                                                         {'d', 150},
                                                         {'s', 5000},
                                                         {'i', 500},

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
+#include <complex>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -17,6 +19,13 @@
 
 namespace aitune::frontend {
 namespace {
+
+bool IsNan(const InputSpec::Key& key) {
+  if (const auto* number = std::get_if<std::complex<double>>(&key))
+    return std::isnan(number->real()) || std::isnan(number->imag());
+  const auto* number = std::get_if<double>(&key);
+  return number != nullptr && std::isnan(*number);
+}
 
 absl::string_view View(std::string_view text) {
   return absl::string_view(text.data(), text.size());
@@ -248,6 +257,8 @@ class Parser {
       AITUNE_ASSIGN_OR_RETURN(InputSpec::Key key, ParseKey());
       if (std::find(spec.keys.begin(), spec.keys.end(), key) != spec.keys.end())
         return Error("a key is there twice");
+      // LibTorch's dicts take all memory for some of those, which equal none.
+      if (IsNan(key)) return Error("a key is not a number");
       if (!Consume(":")) return Error("expected ':'");
       AITUNE_ASSIGN_OR_RETURN(InputSpec child, ParseSpec(depth + 1));
       spec.keys.push_back(std::move(key));

@@ -62,6 +62,8 @@ TEST(InputSpec, ErrorsSayWhere) {
       {"{complex128=(1,x):none}", "expected (real,imaginary)"},
       {"{float32=1:none}", "expected a key"},
       {"{float64=1:none,float64=1.0:none}", "a key is there twice"},
+      {"{float64=nan:none,float64=nan:none}", "a key is not a number"},
+      {"{complex128=(1,nan):none}", "a key is not a number"},
       {"{\"x:float32[1]}", "the text in \"\" has no end"},
       {"{\"x\" float32[1]}", "expected ':'"},
       {"{1:float32[1],1:float32[2]}", "a key is there twice"},
@@ -160,6 +162,10 @@ TEST(InputSpec, KeysOfAllTypesComeBackAsTheyWere) {
     ASSERT_EQ(read.size(), 1u) << text;
     EXPECT_EQ(read.begin()->key(), key) << text;
   }
+  c10::impl::GenericDict nan(c10::FloatType::get(), c10::IntType::get());
+  nan.insert(std::numeric_limits<double>::quiet_NaN(), 1);
+  EXPECT_THAT(std::string(SpecsOf(ValueList({nan})).status().message()),
+              HasSubstr("float64=nan; keys must be numbers or strings"));
   // A tensor is equal to nothing but itself.
   c10::impl::GenericDict tensors(c10::TensorType::get(), c10::IntType::get());
   tensors.insert(at::ones({2}), 1);

@@ -17,6 +17,7 @@
 #include "frontend/torchscript/gradients.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/module_objects.h"
+#include "frontend/torchscript/record_check.h"
 #include "frontend/torchscript/recorded_inputs.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
@@ -148,10 +149,15 @@ absl::StatusOr<Model> Model::WithProgram(torch::jit::Module module) const {
 absl::StatusOr<Model> Model::Load(const std::string& path,
                                   const LoadOptions& options) {
   AITUNE_RETURN_IF_ERROR(CheckFile(path));
+  const RecordCheck records = CheckRecords(path);
+  if (!records.code.ok())
+    return absl::Status(records.code.code(),
+                        absl::StrCat(path, ": ", records.code.message()));
   std::optional<torch::jit::Module> module;
   const absl::Status status =
       CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
-        module = torch::jit::load(path, c10::Device(c10::kCPU));
+        module = torch::jit::load(path, c10::Device(c10::kCPU),
+                                  records.debug_files_are_sound);
         MoveTo(*module, c10::kCPU);
         return absl::OkStatus();
       });

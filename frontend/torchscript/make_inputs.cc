@@ -5,6 +5,7 @@
 #include <ATen/core/List.h>
 
 #include <algorithm>
+#include <cmath>
 #include <complex>
 #include <utility>
 #include <variant>
@@ -133,11 +134,13 @@ class Maker {
 absl::StatusOr<InputSpec::Key> KeyOf(const c10::IValue& key) {
   if (key.isInt()) return InputSpec::Key(key.toInt());
   if (key.isString()) return InputSpec::Key(key.toStringRef());
-  if (key.isDouble()) return InputSpec::Key(key.toDouble());
+  if (key.isDouble() && !std::isnan(key.toDouble()))
+    return InputSpec::Key(key.toDouble());
   if (key.isBool()) return InputSpec::Key(key.toBool());
   if (key.isComplexDouble()) {
     const c10::complex<double> number = key.toComplexDouble();
-    return InputSpec::Key(std::complex<double>(number.real(), number.imag()));
+    if (!std::isnan(number.real()) && !std::isnan(number.imag()))
+      return InputSpec::Key(std::complex<double>(number.real(), number.imag()));
   }
   return absl::InvalidArgumentError(
       absl::StrCat("no input specification describes a dict with the key ",

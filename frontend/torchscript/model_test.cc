@@ -189,6 +189,72 @@ TEST(Model, APipeIsRefusedAndNotWaitedFor) {
               HasSubstr("not a regular file"));
 }
 
+// The file at `path` with `code` as its program, and as where that came from.
+void WriteWithCode(const std::string& path, const std::string& code,
+                   const c10::IValue& debug) {
+  MakeModule().save(path);
+  caffe2::serialize::PyTorchStreamReader reader(path);
+  const std::string changed = path + ".changed";
+  {
+    caffe2::serialize::PyTorchStreamWriter writer(changed);
+    for (const std::string& name : reader.getAllRecords()) {
+      if (name == ".data/serialization_id" || name == "version") continue;
+      auto [data, size] = reader.getRecord(name);
+      std::string record(static_cast<const char*>(data.get()), size);
+      if (name == "code/__torch__.py" && !code.empty()) record = code;
+      if (name == "code/__torch__.py.debug_pkl") {
+        const std::vector<char> bytes = torch::jit::pickle(debug);
+        record.assign(bytes.begin(), bytes.end());
+      }
+      writer.writeRecord(name, record.data(), record.size());
+    }
+    writer.writeEndOfFile();
+  }
+  std::filesystem::rename(changed, path);
+}
+
+// LibTorch reads them while it makes the text of an error, without looking.
+TEST(Model, PlacesInPythonThatAreDamagedAreLeftOut) {
+  const auto tuple = [](std::vector<c10::IValue> values) {
+    return c10::IValue(c10::ivalue::Tuple::create(std::move(values)));
+  };
+  const auto range = [&](const c10::IValue& source, int64_t begin,
+                         int64_t end) {
+    return tuple({tuple({int64_t{0}, tuple({source, begin, end}), {}})});
+  };
+  const auto with_texts = [&](int64_t text, int64_t file, int64_t end) {
+    return tuple(
+        {"FORMAT_WITH_STRING_TABLE", tuple({"x = y", "net.py"}),
+         range(tuple({c10::List<int64_t>({text}), file, int64_t{1}}), 0, end)});
+  };
+  const std::string path = TempFile("places.pt");
+  const std::string wrong = "class Scale(Module):\n  def forward(self, ) )\n";
+  for (const c10::IValue& debug :
+       {with_texts(7, 1, 5), with_texts(0, 9, 5), with_texts(0, 1, 50),
+        range(tuple({"x = y", "net.py", int64_t{1}}), 9, 5),
+        range(tuple({"x = y"}), 0, 5), tuple({}), c10::IValue("text")}) {
+    WriteWithCode(path, wrong, debug);
+    EXPECT_THAT(std::string(LoadError(path).message()), HasSubstr("expected"));
+    WriteWithCode(path, "", debug);
+    EXPECT_TRUE(Model::Load(path).ok()) << debug;
+  }
+  // Those in order are told.
+  WriteWithCode(path, wrong, with_texts(0, 1, 5));
+  EXPECT_THAT(std::string(LoadError(path).message()), HasSubstr("expected"));
+}
+
+TEST(Model, AnImportWithoutAnEndIsNotReadForever) {
+  const std::string path = TempFile("import.pt");
+  const c10::IValue places(c10::ivalue::Tuple::create({}));
+  for (const char* code : {"import: x", "op_version_set = 1\nimport (\n",
+                           "import a.b", "import"}) {
+    WriteWithCode(path, code, places);
+    EXPECT_THAT(std::string(LoadError(path).message()),
+                AllOf(HasSubstr("code/__torch__.py"), HasSubstr("import")))
+        << code;
+  }
+}
+
 TEST(Model, NoTorchScriptFile) {
   Write(TempFile("empty.pt"), "");
   EXPECT_THAT(std::string(LoadError(TempFile("empty.pt")).message()),

@@ -1,10 +1,4 @@
-// Searches from SeedInputs and the folders given on, and writes what it finds
-// to the first.
-//
-//   mkdir found
-//   ./bazelw run --config=fuzz //runtime/fuzz:load_fuzzer -- $PWD/found
-//     $PWD/runtime/fuzz/corpus -max_total_time=600 -max_len=20000
-//     -rss_limit_mb=4096 -timeout=25
+// Plans, bundles and object code; tests/README.md says how to run it.
 #include "runtime/bundle/bundle.pb.h"
 #include "runtime/fuzz/fuzzer.h"
 #include "runtime/fuzz/load_target.h"

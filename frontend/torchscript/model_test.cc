@@ -247,12 +247,22 @@ TEST(Model, AnImportWithoutAnEndIsNotReadForever) {
   const std::string path = TempFile("import.pt");
   const c10::IValue places(c10::ivalue::Tuple::create({}));
   for (const char* code : {"import: x", "op_version_set = 1\nimport (\n",
-                           "import a.b", "import"}) {
+                           "import a.b", "import", "import x\n  y\n"}) {
     WriteWithCode(path, code, places);
     EXPECT_THAT(std::string(LoadError(path).message()),
                 AllOf(HasSubstr("code/__torch__.py"), HasSubstr("import")))
         << code;
   }
+  // Names may begin with it.
+  torch::jit::Module module("__torch__.Names");
+  module.register_parameter("import_weight", at::ones({3}), false);
+  module.define(
+      "def forward(self, x: Tensor) -> Tensor:\n"
+      "    important = torch.relu(x) * self.import_weight\n"
+      "    return important * important\n");
+  module.save(path);
+  const auto model = Model::Load(path);
+  EXPECT_TRUE(model.ok()) << model.status();
 }
 
 TEST(Model, NoTorchScriptFile) {

@@ -101,7 +101,8 @@ class DebugFile {
   std::map<const void*, int64_t> source_sizes_;
 };
 
-// Whether each line that begins with `import` ends with the name after it.
+// Whether each line that begins with `import` ends with the name after it, and
+// the next one is not indented, as otherwise it does not end for LibTorch.
 bool ImportsEnd(std::string_view code) {
   constexpr std::string_view kImport = "import";
   while (!code.empty()) {
@@ -111,7 +112,11 @@ bool ImportsEnd(std::string_view code) {
     line.remove_prefix(std::min(line.find_first_not_of(" \t\r"), line.size()));
     if (line.substr(0, kImport.size()) != kImport) continue;
     line.remove_prefix(kImport.size());
-    if (end == code.npos || !std::all_of(line.begin(), line.end(), [](char c) {
+    // A name such as `important`.
+    if (!line.empty() && (absl::ascii_isalnum(line[0]) || line[0] == '_'))
+      continue;
+    if (code.empty() || !absl::ascii_isalpha(code[0]) ||
+        !std::all_of(line.begin(), line.end(), [](char c) {
           return absl::ascii_isalnum(c) || c == '.' || c == '_' || c == ' ';
         }))
       return false;

@@ -84,6 +84,14 @@ std::vector<InputSpec> Parse(const std::vector<std::string>& texts) {
   return specs;
 }
 
+TEST(InputSpec, RangesBeyondIntegersAreCut) {
+  for (const char* text : {"int64[4]{8..3.1e29}", "int64[4]{-1e300..8}",
+                           "int64[4]{0..9223372036854775807}"}) {
+    const auto made = MakeInputs(Parse({text}), {}, 1);
+    EXPECT_TRUE(made.ok()) << text << ": " << made.status();
+  }
+}
+
 TEST(InputSpec, EqualRangesOfDifferentInputsAreOneSymbol) {
   const auto symbols = AssignSymbols(
       Parse({"int64[1..8,1..8]", "int64[1..8,128]", "float32[1..4]"}));

@@ -19,6 +19,12 @@
 namespace aitune::frontend {
 namespace {
 
+// A bound of a range, or the nearest integer that has a next one.
+int64_t Integer(double bound) {
+  constexpr double kLeast = -0x1p63, kMost = 0x1.fffffffffffffp62;
+  return static_cast<int64_t>(std::clamp(bound, kLeast, kMost));
+}
+
 // Of one axis.
 at::Tensor MakeElements(const InputSpec& spec, int64_t count,
                         const at::Generator& generator) {
@@ -33,8 +39,8 @@ at::Tensor MakeElements(const InputSpec& spec, int64_t count,
     return tensor.to(type);
   }
   const auto [low, high] = spec.values.value_or(std::make_pair(0.0, 1.0));
-  return at::randint(static_cast<int64_t>(low), static_cast<int64_t>(high) + 1,
-                     {count}, generator, at::TensorOptions().dtype(at::kLong))
+  return at::randint(Integer(low), Integer(high) + 1, {count}, generator,
+                     at::TensorOptions().dtype(at::kLong))
       .to(type);
 }
 

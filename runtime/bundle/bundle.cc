@@ -210,6 +210,9 @@ absl::StatusOr<Blobs> ReadFolder(const fs::path& path,
                                  BlobDigests* digests) {
   AITUNE_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path / kIndexFile));
   AITUNE_ASSIGN_OR_RETURN(const Index index, ParseHead(path, bytes, digest));
+  if (index.bytes != bytes.size())
+    return Damaged(path,
+                   absl::StrCat("its index goes on at byte ", index.bytes));
   Blobs blobs;
   for (const BundleEntryProto& entry : index.proto.entries()) {
     AITUNE_RETURN_IF_ERROR(CheckName(path, entry.name(), blobs));
@@ -349,6 +352,19 @@ absl::StatusOr<Blobs> BlobsOf(const Index& index, uint64_t size,
                                   read,
                               BlobDigests* digests) {
   const uint64_t begin = AlignUp(index.bytes);
+  // What no digest covers: from the end of the index or of a blob, at `from`,
+  // to the next aligned place.
+  const auto check_padding = [&](uint64_t from) -> absl::Status {
+    const uint64_t bytes = AlignUp(from) - from;
+    if (from > size || bytes > size - from)
+      return Damaged(name, "its end is missing");
+    AITUNE_ASSIGN_OR_RETURN(const std::string padding, read(from, bytes));
+    if (padding != std::string(bytes, '\0'))
+      return Damaged(name, absl::StrCat("something is written at byte ", from,
+                                        ", between its parts"));
+    return absl::OkStatus();
+  };
+  AITUNE_RETURN_IF_ERROR(check_padding(index.bytes));
   // Where the blob before ended: blobs that share bytes would make a small file
   // a large one in memory.
   uint64_t end = 0;
@@ -361,12 +377,20 @@ absl::StatusOr<Blobs> BlobsOf(const Index& index, uint64_t size,
     if (entry.offset() < end)
       return Damaged(name, absl::StrCat(entry.name(),
                                         " begins within the part before it"));
+    if (entry.offset() != AlignUp(end))
+      return Damaged(name, absl::StrCat(entry.name(),
+                                        " begins behind the part before it"));
     end = entry.offset() + entry.size();
     AITUNE_ASSIGN_OR_RETURN(std::string blob,
                             read(begin + entry.offset(), entry.size()));
     AITUNE_RETURN_IF_ERROR(CheckBlob(name, entry, blob, digests));
+    AITUNE_RETURN_IF_ERROR(check_padding(begin + end));
     blobs.emplace(entry.name(), std::move(blob));
   }
+  if (size != begin + AlignUp(end))
+    return Damaged(name,
+                   absl::StrCat("it goes on behind its last part, at byte ",
+                                begin + AlignUp(end)));
   return blobs;
 }
 

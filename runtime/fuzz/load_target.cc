@@ -264,7 +264,15 @@ FuzzOutcome LoadPlan(std::string_view bytes) {
   return {true, Call(**executable, plan, most) || ran};
 }
 
-// A bundle of one file with this index.
+constexpr size_t kBlobBytes = 100;  // of each blob of the seed
+
+// With the zeros that are behind each part of a bundle of one file.
+std::string Padded(std::string part) {
+  part.resize((part.size() + 63) / 64 * 64);
+  return part;
+}
+
+// A bundle of one file with this index, and what SeedIndex says of.
 std::string WithHead(std::string_view index) {
   const Sha256Digest digest = Sha256Of(index);
   std::string bytes = "AITUNEB1";
@@ -272,12 +280,12 @@ std::string WithHead(std::string_view index) {
     bytes.push_back(static_cast<char>(uint64_t{index.size()} >> (8 * i)));
   bytes.append(digest.begin(), digest.end());
   bytes += index;
-  bytes.resize((bytes.size() + 63) / 64 * 64);
-  return bytes + std::string(256, 'x');
+  const std::string blob = Padded(std::string(kBlobBytes, 'x'));
+  return Padded(std::move(bytes)) + blob + blob;
 }
 
 std::string SeedIndex() {
-  const std::string blob(100, 'x');
+  const std::string blob(kBlobBytes, 'x');
   const Sha256Digest digest = Sha256Of(blob);
   BundleIndexProto index;
   for (const char* name : {"checkpoint", "artifacts/version0"}) {

@@ -62,7 +62,7 @@ TEST(LoadAndRunBytes, ComesBackFromAnyBytes) {
     seeds.push_back(std::move(input));
   std::mt19937 random(7);
   int read = 0, refused = 0;
-  for (int round = 0; round < 8000; ++round)
+  for (int round = 0; round < 12000; ++round)
     (LoadAndRunBytes(Mutated(seeds[random() % seeds.size()], random)).read
          ? read
          : refused) += 1;

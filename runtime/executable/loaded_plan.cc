@@ -157,6 +157,11 @@ void LoadedPlan::FindLent() {
                         step.region->LendsOutput(static_cast<int>(i));
     }
   }
+  // The initialization has memory for its values.
+  for (const LoadedStep& step : initialization_) {
+    for (int32_t value : step.inputs) is_lent_[values_[value].root] = false;
+    for (int32_t value : step.outputs) is_lent_[values_[value].root] = false;
+  }
 }
 
 void LoadedPlan::FindWrittenInputs() {

@@ -559,7 +559,7 @@ typedef struct ait_usage {
   int64_t cache_hits;     /* those of them that the cache had */
   int64_t recompilations; /* versions that calls made since the tuning */
   int64_t memory_bytes;   /* bytes that the versions hold on the device, without
-                             the model's own weights */
+                             the model's own weights, with copies of them */
   /* The fields from here on are not written for programs without them. */
   int64_t background_builds;   /* recompilations that were done in the
                                   background while LibTorch ran the calls */

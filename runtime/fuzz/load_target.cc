@@ -264,7 +264,7 @@ FuzzOutcome LoadPlan(std::string_view bytes) {
   return {true, Call(**executable, plan, most) || ran};
 }
 
-constexpr size_t kBlobBytes = 100;  // of each blob of the seed
+constexpr size_t kBlobBytes = 100;  // the size of each blob of the seed
 
 // With the zeros that are behind each part of a bundle of one file.
 std::string Padded(std::string part) {

@@ -125,7 +125,7 @@ public:
     request.set_target(options.target);
     request.set_emulate_eager_casts(options.emulateEagerCasts);
     request.set_threads(options.threads);
-    request.set_evicted_bytes(evictedBytes);
+    request.set_evicted_bytes(hasWeights(kernel.function) ? evictedBytes : 0);
     request.set_memory_limit(options.tuning.candidateBytes);
     request.set_build(buildStamp());
     return measurer.begin(std::move(request), space);

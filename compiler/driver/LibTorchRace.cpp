@@ -13,6 +13,7 @@
 #include "compiler/plan/PlanBuilder.h"
 #include "runtime/status/status_macros.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
@@ -193,11 +194,14 @@ absl::StatusOr<Measurement> LibTorchRace::time(const OperatorGroup &group,
 /// be measured.
 double LibTorchRace::timeAgain(const OperatorGroup &group) {
   std::vector<KernelObject> objects;
+  llvm::StringSet<> symbols; // kernels of one code share its object
   for (LaunchedKernel &kernel : kernelsOf(group)) {
     auto best = chosen.best.find(kernel.first.getKernel());
     if (best == chosen.best.end())
       return -1;
-    llvm::append_range(objects, best->second.objects);
+    for (const KernelObject &object : best->second.objects)
+      if (symbols.insert(object.symbol).second)
+        objects.push_back(object);
   }
   func::FuncOp wrapper = wrapLaunches(module, group.launches);
   std::vector<RaceEntry> entries;

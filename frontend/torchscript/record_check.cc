@@ -124,6 +124,17 @@ bool ImportsEnd(std::string_view code) {
   return true;
 }
 
+bool IsSoundDebugFile(caffe2::serialize::PyTorchStreamReader& reader,
+                      const std::string& name) {
+  try {
+    const auto [data, size] = reader.getRecord(name);
+    return DebugFile().IsSound(
+        torch::jit::unpickle(static_cast<const char*>(data.get()), size));
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 RecordCheck CheckRecords(const std::string& path) {
@@ -132,13 +143,13 @@ RecordCheck CheckRecords(const std::string& path) {
     caffe2::serialize::PyTorchStreamReader reader(path);
     bool sound = true;
     for (const std::string& name : reader.getAllRecords()) {
-      const bool is_code = absl::EndsWith(name, ".py");
-      if (!is_code && !absl::EndsWith(name, ".debug_pkl")) continue;
+      // Other records, such as those of the caller, LibTorch does not parse.
+      if (!absl::StartsWith(name, "code/")) continue;
+      if (absl::EndsWith(name, ".debug_pkl"))
+        sound = sound && IsSoundDebugFile(reader, name);
+      if (!absl::EndsWith(name, ".py")) continue;
       const auto [data, size] = reader.getRecord(name);
-      const auto* bytes = static_cast<const char*>(data.get());
-      if (!is_code)
-        sound = sound && DebugFile().IsSound(torch::jit::unpickle(bytes, size));
-      else if (!ImportsEnd({bytes, size}))
+      if (!ImportsEnd({static_cast<const char*>(data.get()), size}))
         check.code = absl::InvalidArgumentError(
             absl::StrCat("the record ", name,
                          " has an import without an end: it is damaged; save "

@@ -97,9 +97,27 @@ TEST(RecordCheck, AnImportWithoutAnEndIsNotReadForever) {
       "def forward(self, x: Tensor) -> Tensor:\n"
       "    important = torch.relu(x) * self.import_weight\n"
       "    return important * important\n");
-  module.save(path);
+  // And what the caller saves with it is no code.
+  module.save(path, {{"model.py", "import torch\n\nimport (\n"}});
   const auto model = Model::Load(path);
   EXPECT_TRUE(model.ok()) << model.status();
+}
+
+TEST(RecordCheck, APlaceThatCannotBeReadLeavesNoCodeUnread) {
+  const std::string path = TempFile("both.pt");
+  {
+    caffe2::serialize::PyTorchStreamWriter writer(path);
+    for (const char* name :
+         {"code/a.py.debug_pkl", "code/b.py", "code/__torch__.py"}) {
+      const std::string record =
+          name == std::string("code/b.py") ? "import: x\n" : "no record";
+      writer.writeRecord(name, record.data(), record.size());
+    }
+    writer.writeEndOfFile();
+  }
+  const RecordCheck check = CheckRecords(path);
+  EXPECT_FALSE(check.debug_files_are_sound);
+  EXPECT_THAT(std::string(check.code.message()), HasSubstr("code/b.py"));
 }
 
 }  // namespace

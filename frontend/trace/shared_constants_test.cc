@@ -29,6 +29,11 @@ TEST(SharedConstants, AreCopiedOnceForAllWhoReadThem) {
   EXPECT_EQ(first, second);
   EXPECT_EQ(PartOf(first) + PartOf(second), 48);
   EXPECT_NE(CopyOfConstant(other, there), first);
+  // What is written in place is another constant for those who come later.
+  static_cast<float*>(weight.view.data)[5] = 2;
+  EXPECT_NE(CopyOfConstant(weight, there), first);
+  static_cast<float*>(weight.view.data)[5] = 1;
+  EXPECT_EQ(CopyOfConstant(weight, there), first);
   // The same memory as something else.
   ConstantTensor flat = weight;
   flat.view.sizes = {12};

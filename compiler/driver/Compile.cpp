@@ -34,31 +34,11 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
 #include "runtime/status/status_macros.h"
-#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
 namespace aitune {
 namespace {
-
-/// The objects of the kernels' implementations, in the kernels' order, each
-/// once.
-std::vector<KernelObject>
-objectsOf(ArrayRef<Kernel> kernels,
-          const llvm::StringMap<KernelImplementation> &implementations) {
-  std::vector<KernelObject> objects;
-  llvm::StringSet<> symbols;
-  for (const Kernel &kernel : kernels) {
-    auto found =
-        implementations.find(func::FuncOp(kernel.function).getSymName());
-    if (found == implementations.end())
-      continue;
-    for (const KernelObject &object : found->second.objects)
-      if (symbols.insert(object.symbol).second)
-        objects.push_back(object);
-  }
-  return objects;
-}
 
 /// One run of the compiler: what its phases share.
 class Compilation {
@@ -296,7 +276,13 @@ absl::Status Compilation::buildModel() {
   result.plan.set_device(target->device());
   if (schedules.runsOnOneThread())
     useOneThread(result.plan);
-  result.objects = objectsOf(kernels, chosen.best);
+  SmallVector<const KernelImplementation *> implementations;
+  for (const Kernel &kernel : kernels)
+    if (auto found =
+            chosen.best.find(func::FuncOp(kernel.function).getSymName());
+        found != chosen.best.end())
+      implementations.push_back(&found->second);
+  result.objects = objectsOf(implementations);
   return absl::OkStatus();
 }
 

@@ -13,7 +13,6 @@
 #include "compiler/plan/PlanBuilder.h"
 #include "runtime/status/status_macros.h"
 #include "llvm/ADT/StringMap.h"
-#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
@@ -193,21 +192,18 @@ absl::StatusOr<Measurement> LibTorchRace::time(const OperatorGroup &group,
 /// which LibTorch's was: the speed of a machine changes. Negative if it cannot
 /// be measured.
 double LibTorchRace::timeAgain(const OperatorGroup &group) {
-  std::vector<KernelObject> objects;
-  llvm::StringSet<> symbols; // kernels of one code share its object
+  SmallVector<const KernelImplementation *> implementations;
   for (LaunchedKernel &kernel : kernelsOf(group)) {
     auto best = chosen.best.find(kernel.first.getKernel());
     if (best == chosen.best.end())
       return -1;
-    for (const KernelObject &object : best->second.objects)
-      if (symbols.insert(object.symbol).second)
-        objects.push_back(object);
+    implementations.push_back(&best->second);
   }
   func::FuncOp wrapper = wrapLaunches(module, group.launches);
   std::vector<RaceEntry> entries;
   entries.push_back(
       {buildLaunchesPlan(wrapper, ait::getModuleSymbols(module), chosen.best),
-       std::move(objects)});
+       objectsOf(implementations)});
   wrapper.erase();
   // Not for a kernel: each was judged when it was chosen.
   const std::unique_ptr<CandidateRace> race =

@@ -16,6 +16,7 @@
 #include "compiler/Compiler.h"
 #include "compiler/support/ImplementationStep.h"
 #include "runtime/plan/plan.pb.h"
+#include "llvm/ADT/ArrayRef.h"
 
 namespace aitune {
 
@@ -43,6 +44,11 @@ struct KernelImplementation {
   /// The machine code of its generated steps.
   std::vector<KernelObject> objects;
 };
+
+/// The objects of `implementations`, in their order, each once: kernels of one
+/// text share theirs. Thread-safe.
+std::vector<KernelObject>
+objectsOf(llvm::ArrayRef<const KernelImplementation *> implementations);
 
 } // namespace aitune
 

@@ -25,15 +25,6 @@ constexpr size_t kDefault = 0, kTuned = 1, kOnAllThreads = 2;
 const char *const kNames[] = {"default", "tuned", "default on one thread",
                               "tuned on one thread"};
 
-/// The objects that the implementations need, each once.
-std::vector<KernelObject>
-objectsOf(const llvm::StringMap<KernelImplementation> &implementations) {
-  std::vector<KernelObject> objects;
-  for (const auto &entry : implementations)
-    llvm::append_range(objects, entry.second.objects);
-  return objects;
-}
-
 bool callsLibTorch(const ExecutablePlan &plan) {
   for (const Step &step : plan.steps())
     if (step.has_fallback())
@@ -64,7 +55,10 @@ chooseModel(func::FuncOp main, ArrayAttr symbols, const ChosenKernels &kernels,
       plan.set_ignores_checks(true);
       if (oneThread)
         useOneThread(plan);
-      entries.push_back({std::move(plan), objectsOf(*implementations)});
+      SmallVector<const KernelImplementation *> used;
+      for (const auto &entry : *implementations)
+        used.push_back(&entry.second);
+      entries.push_back({std::move(plan), objectsOf(used)});
     }
   // One thread halves what large models reach: they are not asked.
   const std::unique_ptr<CandidateRace> race =

@@ -146,8 +146,10 @@ private:
 class CpuTarget : public CompilationTarget {
 public:
   CpuTarget(const CompileOptions &options, int64_t constantBytes)
-      : options(options), constantBytes(constantBytes),
-        coldCache(exceedsCaches(constantBytes)) {}
+      : options(options),
+        evictedBytes(exceedsCaches(constantBytes)
+                         ? std::min(constantBytes, kMostEvicting)
+                         : 0) {}
 
   std::string device() const override { return ""; }
   DeviceFacts facts() const override { return DeviceFacts::ofCpu(); }
@@ -167,7 +169,7 @@ public:
     const int threads = options.threads > 0 ? options.threads : ThreadCount();
     return {absl::StrCat(cpu->cpu, " ", Sha256Hex(cpu->features).substr(0, 8),
                          ", ", threads, " threads",
-                         coldCache ? ", cold caches" : ""),
+                         evictedBytes > 0 ? ", cold caches" : ""),
             absl::StrCat("LLVM ", LLVM_VERSION_STRING),
             absl::StrCat("oneDNN ", OnednnVersion())};
   }
@@ -199,7 +201,7 @@ public:
        absl::Span<const ConstantTensor> constants) const override {
     return std::make_unique<CpuRace>(
         std::move(entries), kernel, constants,
-        coldCache && (!kernel || hasWeights(kernel->function)));
+        evictedBytes > 0 && (!kernel || hasWeights(kernel->function)));
   }
   absl::Status
   runModel(ModelCalls calls,
@@ -226,8 +228,7 @@ public:
           "and none is given: set the option tune-worker to the program "
           "`aitune` (tuning.worker to {\"aitune\", \"measure-schedules\"})");
     return std::make_unique<CpuScheduleMeasurer>(
-        options, ait::getModuleSymbols(module),
-        coldCache ? std::min(constantBytes, kMostEvicting) : 0);
+        options, ait::getModuleSymbols(module), evictedBytes);
   }
 
 private:
@@ -240,8 +241,8 @@ private:
                      const KernelImplementation &code) const;
 
   const CompileOptions &options;
-  const int64_t constantBytes; ///< bytes of the model's weights
-  const bool coldCache;        ///< whether they do not fit the caches
+  /// The bytes to read between two runs; 0: the model's weights fit the caches.
+  const int64_t evictedBytes;
   const OnednnRules onednn;
   std::optional<Target> cpu;
 };
@@ -311,7 +312,7 @@ CpuTarget::timeModels(std::vector<ModelToTime> models,
   measure.seconds = timing.seconds;
   if (timing.coldConstants) {
     measure.leastRounds = kPartRounds;
-    if (coldCache)
+    if (evictedBytes > 0)
       measure.evicting = models.front().constants;
   }
   return timeLoaded(std::move(models), measure);
@@ -326,7 +327,7 @@ CpuTarget::timePart(const LibTorchPart &part,
   models[0].regions.push_back(part.makeRegion());
   MeasureOptions measure;
   measure.seconds = seconds;
-  if (coldCache)
+  if (evictedBytes > 0)
     measure.evicting = constants;
   AITUNE_ASSIGN_OR_RETURN(std::vector<Measurement> measured,
                           timeLoaded(std::move(models), measure));

@@ -104,16 +104,18 @@ void readLines(const TensorView &view, int64_t begin, int64_t end) {
 /// Reads constants on all threads: a cache that only one core has is emptied by
 /// no other.
 void evict(absl::Span<const ConstantTensor> constants) {
-  int64_t left = kMostEvicting;
-  for (const ConstantTensor &constant : constants) {
-    if (constant.view.data == nullptr) // a shape alone
-      continue;
-    const int64_t bytes = std::min(BytesOf(constant.view), left);
-    ParallelFor(bytes, /*grain=*/kCacheLine, [&](int64_t begin, int64_t end) {
-      readLines(constant.view, begin, end);
-    });
-    left -= bytes;
-  }
+  ParallelRegion([&] {
+    int64_t left = kMostEvicting;
+    for (const ConstantTensor &constant : constants) {
+      if (constant.view.data == nullptr) // a shape alone
+        continue;
+      const int64_t bytes = std::min(BytesOf(constant.view), left);
+      ParallelFor(bytes, /*grain=*/kCacheLine, [&](int64_t begin, int64_t end) {
+        readLines(constant.view, begin, end);
+      });
+      left -= bytes;
+    }
+  });
 }
 
 Measurement summarize(std::vector<double> times) {

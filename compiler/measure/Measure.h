@@ -47,9 +47,9 @@ struct Measurement {
 constexpr double kLongRun = 5e5;
 
 /// The most bytes that are read to empty the caches: more than the last-level
-/// caches of most CPUs hold, and the caches of a core's own of any. Weights
-/// that are then still in a last-level cache of hundreds of megabytes are so in
-/// the model, too.
+/// caches of most CPUs hold, and the caches of a core's own of any. A
+/// last-level cache of hundreds of megabytes may still hold the kernel's
+/// weights: emptying that takes longer than most kernels do.
 constexpr int64_t kMostEvicting = int64_t{64} << 20;
 
 struct MeasureOptions {

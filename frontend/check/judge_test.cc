@@ -20,10 +20,6 @@ TEST(Judge, GeluOfInfinityMayBeInfinite) {
   if (!__builtin_cpu_supports("avx512f"))
     GTEST_SKIP() << "without AVX-512 LibTorch's gelu of infinity is infinite";
   ASSERT_TRUE(at::gelu(x * x).isnan().all().item<bool>());
-  CheckOptions options;
-  options.reference = [&](DataType) -> absl::StatusOr<const Model*> {
-    return &model;
-  };
   const auto check = [&](double factor) {
     return Check(
         [&](const ValueList& arguments) -> absl::StatusOr<c10::IValue> {
@@ -33,7 +29,7 @@ TEST(Judge, GeluOfInfinityMayBeInfinite) {
               .to(at::kFloat)
               .to(at::kBFloat16);
         },
-        model, {x}, options);
+        model, {x});
   };
   EXPECT_TRUE(check(1).agrees()) << check(1).Problem();
   EXPECT_FALSE(check(-1).agrees());
@@ -47,9 +43,6 @@ TEST(Judge, WhereFloat16OverflowsBfloat16Decides) {
       "  return x * x / 1000 - 160\n");
   const at::Tensor x = at::linspace(395, 405, 64).to(at::kHalf);
   CheckOptions options;
-  options.reference = [&](DataType) -> absl::StatusOr<const Model*> {
-    return &model;
-  };
   const auto check = [&](double off) {
     return Check(
         [&](const ValueList& arguments) -> absl::StatusOr<c10::IValue> {

@@ -19,7 +19,8 @@
 namespace aitune::frontend {
 namespace {
 
-// A bound of a range, or the nearest integer that has a next one.
+// A bound of a range, or the nearest number of int64 that a double can be: the
+// greatest of these has a next one in int64, which randint needs.
 int64_t Integer(double bound) {
   constexpr double kLeast = -0x1p63, kMost = 0x1.fffffffffffffp62;
   return static_cast<int64_t>(std::clamp(bound, kLeast, kMost));

@@ -98,6 +98,7 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size,
         return written;
     }
   }
+  if (size == 0) return LLVMFuzzerMutate(data, size, max_size);
   return 1 + LLVMFuzzerMutate(data + 1, size - 1, max_size - 1);
 }
 

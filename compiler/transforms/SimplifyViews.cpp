@@ -1,7 +1,9 @@
 #include "compiler/transforms/SimplifyPatterns.h"
 
 #include "compiler/dialect/Ait.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "compiler/dialect/ReshapedSizes.h"
+#include "compiler/dialect/SizeBounds.h"
 #include "compiler/transforms/PrimitiveBuilder.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -142,9 +144,24 @@ struct SinkReshapeBelowReduction : RewritePattern {
   }
 };
 
+/// Whether `type` has elements wherever one of the smaller `sizes`, to which
+/// it is broadcast, has.
+bool hasElementsOf(ArrayRef<AffineExpr> sizes, RankedTensorType type,
+                   ArrayAttr symbols) {
+  return llvm::all_of(
+      llvm::zip_equal(sizes, getSymbolicSizes(type)), [&](auto pair) {
+        auto [size, broadcast] = pair;
+        if (size == broadcast)
+          return true;
+        std::optional<SizeBounds> bounds = getSizeBounds(broadcast, symbols);
+        return bounds && bounds->low > 0;
+      });
+}
+
 /// pointwise(expand(x), full, ...) -> expand(pointwise(x, ...)) at the
 /// smallest sizes that hold all operands: fewer elements to compute, and
-/// attention can broadcast the mask itself.
+/// attention can broadcast the mask itself. A check stays where it may have no
+/// elements to look at.
 struct SinkExpandBelowPointwise : RewritePattern {
   SinkExpandBelowPointwise(MLIRContext *context)
       : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
@@ -175,6 +192,10 @@ struct SinkExpandBelowPointwise : RewritePattern {
       return failure();
     RankedTensorType inner = getTensorType(sizes, outer.getElementType());
     if (haveSameSizes(inner, outer))
+      return failure();
+    if (isa<CheckOp>(op) &&
+        !hasElementsOf(sizes, outer,
+                       getModuleSymbols(op->getParentOfType<ModuleOp>())))
       return failure();
     SmallVector<Value> operands =
         llvm::map_to_vector(op->getOperands(), [&](Value operand) -> Value {

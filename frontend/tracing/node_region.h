@@ -38,6 +38,8 @@ struct Interpreter::NodeRegion {
   bool has_one_way() const {
     return reason == kLongLoop || reason == kRolledLoop;
   }
+  // Whether it is a loop that runs as often as sizes say.
+  bool has_length_of_sizes() const { return reason == kRolledLoop; }
   bool is_if() const { return node->kind() == c10::prim::If; }
   bool is_loop() const { return node->kind() == c10::prim::Loop; }
   size_t output_count() const { return node->outputs().size(); }

@@ -333,5 +333,46 @@ TEST(OutliningTest, RolledLoopsAreForAllLengths) {
   EXPECT_EQ(FallbackCount(rolled), 2);
 }
 
+// Each probe may run a loop that another size does not run at all.
+TEST(OutliningTest, RolledLoopsGiveWhatTheyCarryWhereTheyDoNotRun) {
+  TraceOptions options;
+  options.rolled_loops = true;
+  const Trace trace = TraceOf(
+      "  positive = x > 0.0\n  same = x * 3\n"
+      "  for k in range(x.size(0) % 13):\n"
+      "    positive = torch.sin(positive + x)\n    same = same + k\n"
+      "  return positive, same * 2",
+      {"float32[5..17,6]"}, options);
+  for (int64_t n = 5; n <= 17; ++n) {
+    const auto result = RunTrace(trace, ValueList({at::rand({n, 6})}));
+    ASSERT_TRUE(result.ok()) << n << ": " << result.status();
+    const auto& outputs = result->toTupleRef().elements();
+    EXPECT_EQ(outputs[0].toTensor().scalar_type(),
+              n == 13 ? at::kBool : at::kFloat);
+  }
+  // The last one has its type at all lengths.
+  EXPECT_EQ(OpNames(trace).back(), "aten::mul.Scalar");
+  EXPECT_EQ(trace.ops.back().must_fall_back, "");
+}
+
+// What a loop carries is what it was given where it does not run: writing to
+// the one then writes to the other.
+TEST(OutliningTest, RolledLoopsShareWhatTheyCarryWhereTheyDoNotRun) {
+  TraceOptions options;
+  options.rolled_loops = true;
+  const auto trace = TraceSource(
+      "def forward(self, x: Tensor):\n  y = x * 2\n  z = y\n"
+      "  for k in range(x.size(0) % 13):\n    z = z * 0.5 + k\n"
+      "  z += 1\n  return y, z",
+      {"float32[5..17,6]"}, options);
+  if (!trace.ok()) std::cerr << "DBG " << trace.status() << "\n";
+  if (!trace.ok()) return;  // Then LibTorch runs the program.
+  const at::Tensor x = at::rand({13, 6});
+  const auto result = RunTrace(*trace, ValueList({x}));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(
+      at::equal(result->toTupleRef().elements()[0].toTensor(), x * 2 + 1));
+}
+
 }  // namespace
 }  // namespace aitune::frontend

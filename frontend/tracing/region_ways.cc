@@ -67,11 +67,23 @@ void AddKinds(const c10::IValue& value, const std::string& place,
   }
 }
 
-bool SameType(const c10::IValue& a, const c10::IValue& b) {
+// Whether two results are tensors of one dtype and rank, and of the same sizes
+// where those have to be the same.
+bool SameType(const c10::IValue& a, const c10::IValue& b, bool same_sizes) {
   return a.isTensor() && b.isTensor() && IsPlainTensor(a.toTensor()) &&
          IsPlainTensor(b.toTensor()) &&
          a.toTensor().scalar_type() == b.toTensor().scalar_type() &&
-         a.toTensor().sizes() == b.toTensor().sizes();
+         a.toTensor().dim() == b.toTensor().dim() &&
+         (!same_sizes || a.toTensor().sizes() == b.toTensor().sizes());
+}
+
+// Whether a loop, whose length sizes decide, runs as often in all probes.
+bool RunsAlike(const ProbedValue& length, size_t probes) {
+  for (size_t probe = 1; probe < probes; ++probe) {
+    if (ValueInProbe(length, probe).toInt() != ValueInProbe(length, 0).toInt())
+      return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -162,8 +174,13 @@ absl::StatusOr<Interpreter::RegionWays> Interpreter::RunAllWays(
                           !MayBeOfSeveralTypes(*node->output(i)->type()));
   ways.others_unseen = Contains(node, {c10::prim::If, c10::prim::Loop});
   bool tries_others = region.is_limited;
-  // As the data decides, and then with each other decision that data could
-  // make: each branch of an if, no round and one round of a loop.
+  // The sizes of what a loop carries may follow from how often it runs. Probes
+  // of several lengths show how; else no length may change them.
+  const bool same_sizes =
+      !region.has_length_of_sizes() ||
+      RunsAlike(*Get(node->input(0)), fitter_.probes().size());
+  // As the data decides, and then with each other decision that data or sizes
+  // could make: each branch of an if, no round and one round of a loop.
   for (size_t probe = 0; probe < fitter_.probes().size(); ++probe) {
     const std::vector<c10::IValue> given = GivenIn(region, probe),
                                    actual = ControlsIn(region, probe);
@@ -181,7 +198,7 @@ absl::StatusOr<Interpreter::RegionWays> Interpreter::RunAllWays(
     if (!status.ok()) return absl::UnimplementedError(status.message());
     std::vector<std::vector<c10::IValue>> others;
     if (is_if) others = {{true}, {false}};
-    if (is_loop && !region.has_one_way())
+    if (is_loop && (!region.has_one_way() || region.has_length_of_sizes()))
       others = {{int64_t{0}, false}, {int64_t{1}, true}};
     for (const std::vector<c10::IValue>& control : others) {
       std::vector<c10::IValue> other;
@@ -194,7 +211,8 @@ absl::StatusOr<Interpreter::RegionWays> Interpreter::RunAllWays(
         continue;
       }
       for (size_t i = 0; i < output_count; ++i)
-        ways.stable[i] = ways.stable[i] && SameType(stack[i], other[i]);
+        ways.stable[i] =
+            ways.stable[i] && SameType(stack[i], other[i], same_sizes);
     }
   }
   if (region.is_limited && options_.sees_parts) SeeUntakenWays(region);

@@ -343,6 +343,22 @@ TEST(ChecksOfSizes, EmptyIndices) {
   EXPECT_FALSE(subject->compiled->Run(ValueList({Integers({5})})).ok());
 }
 
+// Where there are no elements, eager divides nothing by the 0.
+TEST(ChecksOfSizes, NoElementsAreDividedByZero) {
+  const auto subject = Build(
+      "def forward(self, x: Tensor, d: Tensor):\n"
+      "    return torch.arange(x.size(0)) % d\n",
+      {"float32[0..9]", "int64[]{1..3}"});
+  ASSERT_NE(subject, nullptr);
+  auto run = [&](int64_t size) {
+    return subject->compiled
+        ->Run(ValueList({at::zeros({size}), at::zeros({}, at::kLong)}))
+        .status();
+  };
+  EXPECT_TRUE(run(0).ok()) << run(0);
+  EXPECT_THAT(std::string(run(1).message()), HasSubstr("divided by 0"));
+}
+
 TEST(ChecksOfSizes, TheBoundIsThatOfTheCall) {
   const auto subject =
       Build("def forward(self, x: Tensor, i: Tensor):\n    return x[i] * 2.0\n",

@@ -239,6 +239,23 @@ std::vector<ModelProgram> SequencePrograms() {
     return total
 )",
        {}},
+      {"rounds by what is left",
+       R"(def forward(self, x: Tensor):
+    first = torch.chunk(x, 3)[0] * 2.0
+    of_another_type = x > 0.0
+    for k in range(min(x.size(0) % 4, 3)):
+        of_another_type = torch.sin(of_another_type + x) + k
+    longer = x
+    for k in range(x.size(0) % 3):
+        longer = torch.cat([longer, x * k])
+    y = x.clone()
+    shared = y
+    for k in range(x.size(0) % 5):
+        shared = shared * 0.5 + k
+    shared += 1.0
+    return first, of_another_type, longer, y, shared
+)",
+       {}},
       {"levels",
        R"(def forward(self, x: Tensor):
     levels = 0

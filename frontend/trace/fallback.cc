@@ -68,6 +68,15 @@ class LibTorchRegion : public FallbackRegion {
       constants_[i] = NewConstant(static_cast<int>(i));
   }
 
+  absl::Status CheckCounts(size_t inputs, size_t outputs) const override {
+    if (inputs == written_inputs_.size() && outputs == outputs_.size())
+      return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "LibTorch's ", Names(), ": takes ", written_inputs_.size(),
+        " values and gives ", outputs_.size(), ", but the plan has ", inputs,
+        " and ", outputs, " for it; compile the model again"));
+  }
+
   bool OwnsOutput(int output) const override {
     const ValueId id = outputs_[static_cast<size_t>(output)];
     return !has_lent_ &&
@@ -94,12 +103,7 @@ class LibTorchRegion : public FallbackRegion {
   absl::Status Run(absl::Span<const RegionValue> inputs,
                    absl::Span<const int64_t> symbols,
                    absl::Span<RegionValue> outputs) const override {
-    if (inputs.size() != steps_.input_slots.size() ||
-        outputs.size() != outputs_.size()) {
-      return absl::InternalError(
-          "a LibTorch region was given another number of inputs or outputs "
-          "than it has");
-    }
+    AITUNE_RETURN_IF_ERROR(CheckCounts(inputs.size(), outputs.size()));
     const c10::InferenceMode inference;
     const BorrowedFrame frame(frames_);
     const Call call = {*this, frame.get(), symbols, outputs};

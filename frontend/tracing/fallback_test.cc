@@ -15,6 +15,7 @@
 namespace aitune::frontend {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class Fallback : public ::testing::Test {
@@ -130,6 +131,11 @@ def forward(self, x: Tensor):
     ops.push_back(static_cast<int>(i));
   const auto region =
       given->make_fallback_region(ops, given->inputs, given->outputs);
+  EXPECT_TRUE(region->CheckCounts(1, given->outputs.size()).ok());
+  EXPECT_THAT(std::string(region->CheckCounts(0, 3).message()),
+              AllOf(HasSubstr("LibTorch's aten::softmax"),
+                    HasSubstr("takes 1 values and gives 4, but the plan has 0 "
+                              "and 3")));
   EXPECT_TRUE(region->OwnsOutput(1));
   EXPECT_FALSE(region->OwnsOutput(2)) << "cumsum writes to the plan's memory";
   const at::Tensor x = at::randn({2, 3});

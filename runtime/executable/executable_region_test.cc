@@ -210,6 +210,31 @@ TEST(ExecutableRegionTest, ARegionGivesOutputsThatNothingElseReads) {
       HasSubstr("output 1 is a tensor: give it memory"));
 }
 
+// Takes one value and gives one.
+class CountedRegion : public GivingRegion {
+ public:
+  absl::Status CheckCounts(size_t inputs, size_t outputs) const override {
+    return inputs == 1 && outputs == 1 ? absl::OkStatus()
+                                       : absl::InvalidArgumentError("counts");
+  }
+};
+
+TEST(ExecutableRegionTest, AStepHasTheValuesOfItsRegion) {
+  for (const int count : {1, 2}) {
+    TestPlan t;
+    const int x = t.Input({4});
+    std::vector<int> outputs;
+    for (int i = 0; i < count; ++i) outputs.push_back(t.Output({4}));
+    t.Fallback(0, {x}, outputs);
+    std::vector<std::unique_ptr<FallbackRegion>> regions;
+    regions.push_back(std::make_unique<CountedRegion>());
+    const absl::Status status =
+        CpuExecutable::Load(t.plan, nullptr, {}, std::move(regions)).status();
+    EXPECT_EQ(status, count == 1 ? absl::OkStatus()
+                                 : absl::InvalidArgumentError("counts"));
+  }
+}
+
 // Records how many threads LibTorch may use for it.
 class CountingRegion : public FallbackRegion {
  public:

@@ -29,6 +29,14 @@ class FallbackRegion {
  public:
   virtual ~FallbackRegion() = default;
 
+  // An error that names the region unless it takes so many inputs and gives so
+  // many outputs, as a step of a plan says. Those of the other functions are
+  // below these. Thread-safe.
+  virtual absl::Status CheckCounts(size_t /*inputs*/,
+                                   size_t /*outputs*/) const {
+    return absl::OkStatus();
+  }
+
   // Runs the region. `inputs` hold a TensorView for each tensor of the plan
   // and an OpaqueValue for each other value. symbols[i] is the value of the
   // plan's symbol s`i` (operators may take sizes as numbers). On entry

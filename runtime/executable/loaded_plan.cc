@@ -202,6 +202,8 @@ absl::Status LoadedPlan::LoadSteps(bool initialization) {
                          region, ", but ", regions_.size(), " were given"));
       }
       loaded.region = regions_[region].get();
+      AITUNE_RETURN_IF_ERROR(loaded.region->CheckCounts(loaded.inputs.size(),
+                                                        loaded.outputs.size()));
     }
     (initialization ? initialization_ : steps_).push_back(std::move(loaded));
   }

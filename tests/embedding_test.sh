@@ -46,10 +46,14 @@ cmake -S . -B build -DCMAKE_PREFIX_PATH="$prefix" >cmake.txt || die "$(<cmake.tx
 cmake --build build >cmake.txt || die "$(<cmake.txt)"
 build/serve -t 1 -n 2 mlp.aitune "float32[4,1024]"
 
-# The layer over the C API needs nothing but its two headers.
+# The layer over the C API needs nothing but itself and the C headers.
 mkdir bare
-cp "$prefix"/include/aitune/{aitune.h,aitune.hpp} bare
+cp "$prefix"/include/aitune/*.{h,hpp} bare
 ${CXX:-c++} -std=c++17 -fsyntax-only -Wall -Wextra -Werror -Ibare call.cc || die "aitune.hpp needs more than aitune.h"
+# Each part can be included alone, in C.
+for header in "$prefix"/include/aitune/*.h; do
+  ${CC:-cc} -std=c99 -fsyntax-only -Wall -Wextra -Werror -x c "$header" || die "$header can't be included alone"
+done
 for call in ./call build/call; do
   "$call" mlp.aitune 4 1024 >call.txt || die "$call: $(<call.txt)"
   grep -q '^TorchInductorBackend: cpu' call.txt || die "$call lists no backends: $(<call.txt)"
@@ -98,7 +102,7 @@ int main(int, char** arguments) {
 }
 P
 grep -oE '`[a-z_]+\.h`' "$sources/README.md" | tr -d '`' | sort -u | while read -r header; do
-  grep -q "/$header\"" headers.cc || [[ $header == aitune.h ]] ||
+  grep -q "/$header\"" headers.cc || [[ $header == aitune*.h ]] ||
     die "README names $header, which no program here includes"
 done
 PKG_CONFIG_PATH=$prefix/lib/pkgconfig
@@ -121,12 +125,12 @@ readelf -d with_torch | grep -q 'libtorch\.so' || die "libtorch.so is not linked
 
 # The C ABI: exactly the functions of the list, which are those of the header.
 # A function that leaves it, or changes, is a new AIT_API_VERSION.
-version=$(sed -n 's/^#define AIT_API_VERSION //p' "$prefix/include/aitune/aitune.h")
+version=$(sed -n 's/^#define AIT_API_VERSION //p' "$prefix/include/aitune/aitune_types.h")
 [[ $(readelf -d "$library" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p') == "libaitune.so.$version" ]] ||
   die "the soname is not of version $version"
 nm -D --defined-only "$library" | sed -n "s/.* \(ait_[a-z_]*\)@@AITUNE_$version\$/\1/p" | sort >functions.txt
 diff "$symbols" functions.txt >&2 || die "the functions of the C API are not those of symbols.txt"
-tr '\n' ' ' <"$prefix/include/aitune/aitune.h" | grep -oE 'AIT_API [^;]*;' | grep -v '^AIT_API __' |
+cat "$prefix"/include/aitune/*.h | tr '\n' ' ' | grep -oE 'AIT_API [^;]*;' | grep -v '^AIT_API __' |
   grep -oE '\<ait_[a-z_]*\(' | tr -d '(' | sort -u >declared.txt
 diff "$symbols" declared.txt >&2 || die "the functions of aitune.h are not those of symbols.txt"
 

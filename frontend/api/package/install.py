@@ -8,7 +8,8 @@
     PREFIX/lib/libaitune.so, .so.VERSION  VERSION is AIT_API_VERSION
     PREFIX/lib/pkgconfig/aitune.pc        the C API; aitune-cxx.pc: C++
     PREFIX/lib/cmake/aitune/              find_package(aitune)
-    PREFIX/include/aitune/aitune.h        the C API; aitune.hpp: the same in C++
+    PREFIX/include/aitune/aitune.h        the C API, with what it includes beside
+                                          it; aitune.hpp: the same in C++
     PREFIX/include/aitune/cxx/            the C++ API and what its headers include
 
 PREFIX can be moved. The library uses LibTorch and the other libraries of the
@@ -22,8 +23,17 @@ import sys
 
 LIBRARY = "frontend/api/libaitune.so"
 PROGRAM = "frontend/cli/aitune"
-C_HEADER = "frontend/api/aitune.h"
-C_LAYER = "frontend/api/aitune.hpp"
+API = "frontend/api/"
+# aitune.h includes the others; the last is a layer in C++ over them.
+C_HEADERS = [
+    "aitune.h",
+    "aitune_call.h",
+    "aitune_inspect.h",
+    "aitune_load.h",
+    "aitune_tune.h",
+    "aitune_types.h",
+    "aitune.hpp",
+]
 # What README's part on embedding names.
 CXX_HEADERS = [
     "frontend/api/module.h",
@@ -104,7 +114,7 @@ def main():
     if len(sys.argv) != 2:
         sys.exit("usage: ./bazelw run //frontend/api/package:install -- PREFIX")
     prefix = os.path.join(os.environ.get("BUILD_WORKING_DIRECTORY", os.getcwd()), sys.argv[1])
-    version = re.search(rb"define AIT_API_VERSION (\d+)", read(C_HEADER)).group(1).decode()
+    version = re.search(rb"define AIT_API_VERSION (\d+)", read(API + "aitune_types.h")).group(1).decode()
     libtorch = next(os.path.dirname(part) for part in search_path(read(LIBRARY)).decode().split(":")
                     if part.endswith("/torch/lib"))
     torch = re.findall(r"define TORCH_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", read(os.path.join(
@@ -117,8 +127,8 @@ def main():
         os.remove(link)
     os.symlink("libaitune.so." + version, link)
     write(prefix, "bin/aitune", without_build_tree(PROGRAM), 0o755)
-    write(prefix, "include/aitune/aitune.h", read(C_HEADER))
-    write(prefix, "include/aitune/aitune.hpp", read(C_LAYER))
+    for header in C_HEADERS:
+        write(prefix, "include/aitune/" + header, read(API + header))
     cxx = os.path.join(prefix, "include/aitune/cxx")
     shutil.rmtree(cxx, ignore_errors=True)
     for header in included(CXX_HEADERS):

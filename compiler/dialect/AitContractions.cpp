@@ -118,7 +118,7 @@ namespace {
 /// the result's size along a spatial axis for the input's.
 template <typename Op>
 LogicalResult verifyConvolution(
-    Op op, bool channelsLast, int64_t inputs, int64_t outputs,
+    Op op, bool channelsLast, Wide inputs, Wide outputs,
     llvm::function_ref<Wide(unsigned axis, int64_t size)> sizeOf) {
   RankedTensorType input = op.getInput().getType();
   RankedTensorType filter = op.getFilter().getType();
@@ -166,8 +166,8 @@ template <typename Op> LogicalResult verifyNumbers(Op op) {
            << input << ", " << filter << " and " << result;
   if (!filter.hasStaticShape())
     return op.emitOpError("needs static channels and filter sizes");
-  if (op.getGroups() < 1)
-    return op.emitOpError("groups must be at least 1, not ") << op.getGroups();
+  if (const int64_t groups = op.getGroups(); groups < 1)
+    return op.emitOpError("groups must be at least 1, not ") << groups;
   SmallVector<std::tuple<StringRef, ArrayRef<int64_t>, int64_t>> lists = {
       {"stride", op.getStride(), 1},
       {"padding", op.getPadding(), 0},
@@ -192,7 +192,7 @@ LogicalResult ConvolutionOp::verify() {
     return failure();
   ArrayRef<int64_t> filter = getFilter().getType().getShape();
   return verifyConvolution(
-      *this, getChannelsLast(), filter[1] * int64_t(getGroups()), filter[0],
+      *this, getChannelsLast(), Wide(filter[1]) * getGroups(), filter[0],
       [&](unsigned axis, int64_t size) {
         return countWindows(size, filter[2 + axis], getStride()[axis],
                             getPadding()[axis], getDilation()[axis]);
@@ -204,8 +204,8 @@ LogicalResult TransposedConvolutionOp::verify() {
     return failure();
   ArrayRef<int64_t> filter = getFilter().getType().getShape();
   return verifyConvolution(
-      *this, /*channelsLast=*/false, filter[0],
-      filter[1] * int64_t(getGroups()), [&](unsigned axis, int64_t size) {
+      *this, /*channelsLast=*/false, filter[0], Wide(filter[1]) * getGroups(),
+      [&](unsigned axis, int64_t size) {
         return Wide(size - 1) * getStride()[axis] -
                2 * Wide(getPadding()[axis]) +
                Wide(getDilation()[axis]) * (filter[2 + axis] - 1) +

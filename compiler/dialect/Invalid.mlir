@@ -93,6 +93,25 @@ func.func @convolution_size(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) {
 
 // -----
 
+func.func @convolution_groups(%x: tensor<1x4x9x9xf32>, %w: tensor<8x4x3x3xf32>) -> tensor<1x8x7x7xf32> {
+  // expected-error @below {{groups must be at least 1, not -1}}
+  %0 = ait.convolution %x, %w {stride = array<i64: 1, 1>, padding = array<i64: 0, 0>, dilation = array<i64: 1, 1>, groups = -1 : i64}
+      : (tensor<1x4x9x9xf32>, tensor<8x4x3x3xf32>) -> tensor<1x8x7x7xf32>
+  return %0 : tensor<1x8x7x7xf32>
+}
+
+// -----
+
+// 4 times as many channels are more than 64 bits hold.
+func.func @convolution_most_groups(%x: tensor<1x4x9x9xf32>, %w: tensor<8x4x3x3xf32>) -> tensor<1x8x7x7xf32> {
+  // expected-error @below {{do not fit in 9223372036854775807 groups}}
+  %0 = ait.convolution %x, %w {stride = array<i64: 1, 1>, padding = array<i64: 0, 0>, dilation = array<i64: 1, 1>, groups = 9223372036854775807 : i64}
+      : (tensor<1x4x9x9xf32>, tensor<8x4x3x3xf32>) -> tensor<1x8x7x7xf32>
+  return %0 : tensor<1x8x7x7xf32>
+}
+
+// -----
+
 func.func @masked_rows(%x: tensor<2x4x8xf32>) {
   // expected-error @+1 {{has a masked_score but no boolean mask}}
   %0 = ait.attention %x, %x, %x {scale = 1.0, masked_score = -1.0} : (tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<2x4x8xf32>

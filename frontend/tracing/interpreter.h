@@ -175,8 +175,10 @@ class Interpreter {
                                          ResultTemplate* recipe);
 
   // region_ways.cc: what such a region gives as its data decides, and with each
-  // other decision that data could make.
+  // other decision that data or sizes could make.
   absl::StatusOr<RegionWays> RunAllWays(const NodeRegion& region);
+  // Whether a loop, whose length sizes decide, has no round for some of them.
+  bool MayNotRun(torch::jit::Node* loop);
   // Its parts that no way came to, seen on their own.
   void SeeUntakenWays(const NodeRegion& region);
   // The values of `free` and of the controls, in a probe.

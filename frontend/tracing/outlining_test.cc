@@ -355,6 +355,21 @@ TEST(OutliningTest, RolledLoopsGiveWhatTheyCarryWhereTheyDoNotRun) {
   EXPECT_EQ(trace.ops.back().must_fall_back, "");
 }
 
+// A number that becomes a tensor of more axes in the first round: the loop has
+// one at each length.
+TEST(OutliningTest, RolledLoopsThatAlwaysRunGiveWhatARoundGives) {
+  TraceOptions options;
+  options.rolled_loops = true;
+  const std::string body =
+      "  total = torch.zeros([])\n  for i in range(x.size(0)):\n"
+      "    total = total + x[i]\n  return total * 2";
+  const Trace always = TraceOf(body, {"float32[1..17,6]"}, options);
+  EXPECT_EQ(OpNames(always).back(), "aten::mul.Scalar");
+  EXPECT_EQ(always.ops.back().must_fall_back, "");
+  const Trace maybe = TraceOf(body, {"float32[0..17,6]"}, options);
+  EXPECT_NE(maybe.ops.back().must_fall_back, "");
+}
+
 // What a loop carries is what it was given where it does not run: writing to
 // the one then writes to the other.
 TEST(OutliningTest, RolledLoopsShareWhatTheyCarryWhereTheyDoNotRun) {

@@ -33,6 +33,9 @@ using Kind = ProbedValue::Kind;
 // a loop need not end there.
 constexpr double kSecondsOfOtherWay = 1;
 
+// Sizes at which the length of a loop is looked at.
+constexpr size_t kLengthPoints = 4096;
+
 // Whether a value that only LibTorch knows is a tensor of unknown sizes, or a
 // number that may become a size.
 bool BringsSizes(const ProbedValue& value) {
@@ -153,6 +156,21 @@ void Interpreter::SeeUntakenWays(const NodeRegion& region) {
   SeeUntakenBranches(region.graph, region.outlined, run);
 }
 
+bool Interpreter::MayNotRun(Node* loop) {
+  const ProbedRef length = Get(loop->input(0)), condition = Get(loop->input(1));
+  if (!condition->uniform || !condition->probes[0].toBool()) return true;
+  const SizeFunctionRef function = FunctionOf(length);
+  if (function == nullptr) return true;
+  bool complete = false;
+  for (const SizePoint& point :
+       region_.Points(function->symbols, kLengthPoints, &complete)) {
+    const absl::StatusOr<c10::IValue> value =
+        SizeEvaluator(point, /*real=*/false).Evaluate(function);
+    if (!value.ok() || !value->isInt() || value->toInt() <= 0) return true;
+  }
+  return !complete && !length->size;
+}
+
 absl::StatusOr<Interpreter::RegionWays> Interpreter::RunAllWays(
     const NodeRegion& region) {
   Node* const node = region.node;
@@ -179,6 +197,7 @@ absl::StatusOr<Interpreter::RegionWays> Interpreter::RunAllWays(
   const bool same_sizes =
       !region.has_length_of_sizes() ||
       RunsAlike(*Get(node->input(0)), fitter_.probes().size());
+  const bool may_not_run = region.has_length_of_sizes() && MayNotRun(node);
   // As the data decides, and then with each other decision that data or sizes
   // could make: each branch of an if, no round and one round of a loop.
   for (size_t probe = 0; probe < fitter_.probes().size(); ++probe) {
@@ -198,7 +217,11 @@ absl::StatusOr<Interpreter::RegionWays> Interpreter::RunAllWays(
     if (!status.ok()) return absl::UnimplementedError(status.message());
     std::vector<std::vector<c10::IValue>> others;
     if (is_if) others = {{true}, {false}};
-    if (is_loop && (!region.has_one_way() || region.has_length_of_sizes()))
+    if (region.has_length_of_sizes()) {
+      others = {{int64_t{1}, true}};
+      if (may_not_run) others.push_back({int64_t{0}, false});
+    }
+    if (is_loop && !region.has_one_way())
       others = {{int64_t{0}, false}, {int64_t{1}, true}};
     for (const std::vector<c10::IValue>& control : others) {
       std::vector<c10::IValue> other;

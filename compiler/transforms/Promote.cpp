@@ -27,10 +27,14 @@ bool isNarrow(Type type) {
          (tensor.getElementType().isF16() || tensor.getElementType().isBF16());
 }
 
-/// Whether the operation is NaN for some finite operands that the rounding of
-/// others gives: asin(1.0002) where eager's operand is 1.
-bool hasLimitedDomain(Operation *op) {
-  return isa<AsinOp, AcosOp, AcoshOp, AtanhOp, Log1pOp, PowOp>(op);
+/// Whether a little makes all the difference for the operation: those that are
+/// NaN or infinite beyond a bound, asin(1.0002) or the root of -1e-9 where
+/// eager's operand is 1 or 0, and those that compare, also with the infinity
+/// that the rounding gives.
+bool needsRoundedOperands(Operation *op) {
+  return isa<AsinOp, AcosOp, AcoshOp, AtanhOp, Log1pOp, PowOp, SqrtOp, RsqrtOp,
+             LogOp, Log2Op, Log10Op, IsNanOp, IsInfOp, EqOp, NeOp, LtOp, LeOp,
+             GtOp, GeOp>(op);
 }
 
 /// Whether `value` is a number, which eager does not round to the element type.
@@ -200,7 +204,8 @@ private:
         return;
       }
     }
-    replaceByWide(op, copyWide(op, hasLimitedDomain(op) ? &Promotion::rounded
+    replaceByWide(op,
+                  copyWide(op, needsRoundedOperands(op) ? &Promotion::rounded
                                                         : &Promotion::wide));
   }
 

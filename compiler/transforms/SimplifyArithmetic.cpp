@@ -18,10 +18,13 @@ std::optional<double> getFloat(Value value) {
 
 std::optional<int64_t> getInteger(Value value) {
   if (auto full = value.getDefiningOp<FullOp>())
-    if (auto number = dyn_cast<IntegerAttr>(full.getValue()))
-      return number.getType().isInteger(1)
-                 ? static_cast<int64_t>(!number.getValue().isZero())
+    if (auto number = dyn_cast<IntegerAttr>(full.getValue())) {
+      if (number.getType().isInteger(1))
+        return static_cast<int64_t>(!number.getValue().isZero());
+      return number.getType().isUnsignedInteger()
+                 ? static_cast<int64_t>(number.getValue().getZExtValue())
                  : number.getValue().getSExtValue();
+    }
   return std::nullopt;
 }
 
@@ -140,7 +143,8 @@ struct DivideByPowerOfTwo : OpRewritePattern<DivOp> {
   }
 };
 
-/// The exponents that eager computes by multiplication or roots as well.
+/// The exponents that eager computes by multiplication as well, whether they
+/// are numbers or tensors. Roots differ for infinities and zeros.
 struct SimplifyPow : OpRewritePattern<PowOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(PowOp op,
@@ -151,18 +155,14 @@ struct SimplifyPow : OpRewritePattern<PowOp> {
     auto multiply = [&](Value lhs, Value rhs) -> Value {
       return MulOp::create(rewriter, location, type, lhs, rhs);
     };
-    bool isFloat = isa<FloatType>(op.getType().getElementType());
     if (isNumber(op.getRhs(), 1))
       rewriter.replaceOp(op, base);
     else if (isNumber(op.getRhs(), 2))
       rewriter.replaceOp(op, multiply(base, base));
     else if (isNumber(op.getRhs(), 3))
       rewriter.replaceOp(op, multiply(multiply(base, base), base));
-    else if (isFloat && isNumber(op.getRhs(), 0.5))
-      rewriter.replaceOpWithNewOp<SqrtOp>(op, type, base);
-    else if (isFloat && isNumber(op.getRhs(), -0.5))
-      rewriter.replaceOpWithNewOp<RsqrtOp>(op, type, base);
-    else if (isFloat && isNumber(op.getRhs(), -1))
+    else if (isa<FloatType>(op.getType().getElementType()) &&
+             isNumber(op.getRhs(), -1))
       rewriter.replaceOpWithNewOp<ReciprocalOp>(op, type, base);
     else
       return failure();

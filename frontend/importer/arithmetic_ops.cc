@@ -114,12 +114,14 @@ Value WholePower(OpImporter& call, Value value, int64_t exponent) {
   return result;
 }
 
-// `rounded` is the exponent as a tensor of value's sizes.
+// `rounded` is the exponent as a tensor of value's sizes. Eager computes roots
+// where the exponent is no tensor: the root of minus infinity is NaN, its power
+// by 0.5 is infinity.
 Value PowerOfNumber(OpImporter& call, Value value, double exponent,
-                    Value rounded) {
+                    Value rounded, bool has_roots) {
   if (exponent == 0) return call.FullLike(1, value);
-  if (exponent == 0.5) return call.Unary<ait::SqrtOp>(value);
-  if (exponent == -0.5) return call.Unary<ait::RsqrtOp>(value);
+  if (has_roots && exponent == 0.5) return call.Unary<ait::SqrtOp>(value);
+  if (has_roots && exponent == -0.5) return call.Unary<ait::RsqrtOp>(value);
   if (exponent == 1 || exponent == 2 || exponent == 3)
     return WholePower(call, value, static_cast<int64_t>(exponent));
   if (exponent == -1) return call.Unary<ait::ReciprocalOp>(value);
@@ -152,7 +154,8 @@ absl::Status BuildPower(OpImporter& call) {
   if (is_number && (operands[1].tensor == nullptr || !operands[1].has_axes)) {
     return call.SetResult(PowerOfNumber(
         call, call.ToComputeType(operands.Tensor(0, dtype)),
-        exponent->AsDouble(), call.ToComputeType(operands.Tensor(1, dtype))));
+        exponent->AsDouble(), call.ToComputeType(operands.Tensor(1, dtype)),
+        /*has_roots=*/operands[1].tensor == nullptr));
   }
   const std::optional<Scalar>& base = operands[0].number;
   Value power = operands.Tensor(1, dtype);

@@ -1,4 +1,6 @@
 // Tensors made from numbers.
+#include <cmath>
+
 #include "frontend/importer/registry.h"
 
 namespace aitune::frontend {
@@ -45,7 +47,9 @@ absl::Status BuildArange(OpImporter& call) {
         "a step that depends on the sizes of the inputs is not supported");
   const DataType dtype = call.ResultDataType();
   const Sizes sizes = call.ResultSizes();
-  if (start.is_static())
+  // A double holds all integers up to here.
+  constexpr double kMostExact = 9007199254740992;
+  if (start.is_static() && std::abs(start.AsDouble()) < kMostExact)
     return call.SetResult(
         call.Iota(sizes[0], start.AsDouble(), step.AsDouble(), dtype));
   Value positions = call.Iota(sizes[0], 0, step.AsDouble(), dtype);

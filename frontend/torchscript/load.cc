@@ -11,6 +11,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "frontend/torchscript/code_check.h"
 #include "frontend/torchscript/conversion.h"
 #include "frontend/torchscript/forward_hooks.h"
 #include "frontend/torchscript/gradient_contexts.h"
@@ -171,6 +172,7 @@ absl::StatusOr<Model> Model::Load(const std::string& path,
 }
 
 absl::StatusOr<Model> Model::FromSource(const std::string& source) {
+  AITUNE_RETURN_IF_ERROR(CheckCode("TorchScript source", source));
   std::optional<torch::jit::Module> module;
   const absl::Status status = CatchExceptions(
       absl::StatusCode::kInvalidArgument, "TorchScript source", [&] {

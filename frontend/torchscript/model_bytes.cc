@@ -24,6 +24,7 @@
 #include "frontend/json/json_writer.h"
 #include "frontend/torchscript/conversion.h"
 #include "frontend/torchscript/model_internal.h"
+#include "frontend/torchscript/record_check.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
@@ -178,13 +179,14 @@ namespace {
 
 absl::StatusOr<Model> ModelFrom(
     const std::shared_ptr<caffe2::serialize::ReadAdapterInterface>& bytes,
-    const LoadOptions& options) {
+    bool has_sound_debug_files, const LoadOptions& options) {
   std::optional<torch::jit::Module> module;
   torch::jit::ExtraFilesMap files = {{kChangesFile, ""}};
   SubmoduleChanges changes;
   const absl::Status status = CatchExceptions(
       absl::StatusCode::kInvalidArgument, "loading the model", [&] {
-        module = torch::jit::load(bytes, at::kCPU, files);
+        module =
+            torch::jit::load(bytes, at::kCPU, files, has_sound_debug_files);
         MoveTo(*module, at::kCPU);
         if (!files[kChangesFile].empty())
           changes = ParseChanges(files[kChangesFile]);
@@ -204,13 +206,17 @@ absl::StatusOr<Model> ModelFrom(
 
 absl::StatusOr<Model> ModelFromBytes(const std::string& bytes,
                                      const LoadOptions& options) {
-  return ModelFrom(std::make_shared<BytesReader>(bytes), options);
+  const auto reader = std::make_shared<BytesReader>(bytes);
+  const RecordCheck records = CheckRecords(reader);
+  AITUNE_RETURN_IF_ERROR(records.code);
+  return ModelFrom(reader, records.debug_files_are_sound, options);
 }
 
 absl::StatusOr<Model> ModelFromOwnBytes(std::string bytes,
                                         const LoadOptions& options) {
   const auto reader = std::make_shared<FreeingReader>(std::move(bytes));
-  absl::StatusOr<Model> model = ModelFrom(reader, options);
+  absl::StatusOr<Model> model =
+      ModelFrom(reader, /*has_sound_debug_files=*/true, options);
   if (reader->missed())
     return absl::AbortedError("the model's parts have to be read twice");
   return model;

@@ -5,17 +5,15 @@
 #include <torch/csrc/jit/serialization/pickle.h>
 #include <torch/csrc/jit/serialization/source_range_serialization.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <exception>
 #include <map>
 #include <optional>
-#include <string_view>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "frontend/torchscript/code_check.h"
 
 namespace aitune::frontend {
 namespace {
@@ -101,29 +99,6 @@ class DebugFile {
   std::map<const void*, int64_t> source_sizes_;
 };
 
-// Whether each line that begins with `import` ends with the name after it, and
-// the next one is not indented, as otherwise it does not end for LibTorch.
-bool ImportsEnd(std::string_view code) {
-  constexpr std::string_view kImport = "import";
-  while (!code.empty()) {
-    const size_t end = code.find('\n');
-    std::string_view line = code.substr(0, end);
-    code.remove_prefix(end == code.npos ? code.size() : end + 1);
-    line.remove_prefix(std::min(line.find_first_not_of(" \t\r"), line.size()));
-    if (line.substr(0, kImport.size()) != kImport) continue;
-    line.remove_prefix(kImport.size());
-    // A name such as `important`.
-    if (!line.empty() && (absl::ascii_isalnum(line[0]) || line[0] == '_'))
-      continue;
-    if (code.empty() || !absl::ascii_isalpha(code[0]) ||
-        !std::all_of(line.begin(), line.end(), [](char c) {
-          return absl::ascii_isalnum(c) || c == '.' || c == '_' || c == ' ';
-        }))
-      return false;
-  }
-  return true;
-}
-
 bool IsSoundDebugFile(caffe2::serialize::PyTorchStreamReader& reader,
                       const std::string& name) {
   try {
@@ -135,12 +110,12 @@ bool IsSoundDebugFile(caffe2::serialize::PyTorchStreamReader& reader,
   }
 }
 
-}  // namespace
-
-RecordCheck CheckRecords(const std::string& path) {
+// Of what a reader of `file` reads.
+template <typename File>
+RecordCheck CheckRecordsOf(const File& file) {
   RecordCheck check;
   try {
-    caffe2::serialize::PyTorchStreamReader reader(path);
+    caffe2::serialize::PyTorchStreamReader reader(file);
     bool sound = true;
     for (const std::string& name : reader.getAllRecords()) {
       // Other records, such as those of the caller, LibTorch does not parse.
@@ -149,17 +124,33 @@ RecordCheck CheckRecords(const std::string& path) {
         sound = sound && IsSoundDebugFile(reader, name);
       if (!absl::EndsWith(name, ".py")) continue;
       const auto [data, size] = reader.getRecord(name);
-      if (!ImportsEnd({static_cast<const char*>(data.get()), size}))
-        check.code = absl::InvalidArgumentError(
-            absl::StrCat("the record ", name,
-                         " has an import without an end: it is damaged; save "
-                         "the model again with torch.jit.save"));
+      const absl::Status code =
+          CheckCode(absl::StrCat("the record ", name),
+                    {static_cast<const char*>(data.get()), size});
+      if (!code.ok()) {
+        check.code = absl::Status(
+            code.code(),
+            absl::StrCat(code.message(),
+                         "; if it is damaged, save the model again with "
+                         "torch.jit.save"));
+      }
     }
     check.debug_files_are_sound = sound;
   } catch (const std::exception&) {
     // Loading says what is wrong.
   }
   return check;
+}
+
+}  // namespace
+
+RecordCheck CheckRecords(const std::string& path) {
+  return CheckRecordsOf(path);
+}
+
+RecordCheck CheckRecords(
+    std::shared_ptr<caffe2::serialize::ReadAdapterInterface> file) {
+  return CheckRecordsOf(file);
 }
 
 }  // namespace aitune::frontend

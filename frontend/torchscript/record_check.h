@@ -3,6 +3,9 @@
 #ifndef AITUNE_FRONTEND_TORCHSCRIPT_RECORD_CHECK_H_
 #define AITUNE_FRONTEND_TORCHSCRIPT_RECORD_CHECK_H_
 
+#include <caffe2/serialize/read_adapter_interface.h>
+
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
@@ -15,13 +18,15 @@ struct RecordCheck {
   // while it makes the text of an error, where what is wrong with them ends the
   // process, and indexes their texts unchecked.
   bool debug_files_are_sound = false;
-  // kInvalidArgument, with the record, for a statement `import` without an end,
-  // which LibTorch reads forever.
+  // The error of CheckCode for the program, with the record.
   absl::Status code;
 };
 
 // Of the file at `path`. One that is no archive has no sound debug files.
 RecordCheck CheckRecords(const std::string& path);
+// The same for a file in memory, not null.
+RecordCheck CheckRecords(
+    std::shared_ptr<caffe2::serialize::ReadAdapterInterface> file);
 
 }  // namespace aitune::frontend
 

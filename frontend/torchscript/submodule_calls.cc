@@ -13,6 +13,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "frontend/torchscript/code_check.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
@@ -92,6 +94,7 @@ void InlineSubmodules(torch::jit::Graph& graph, Substitutes* substitutes) {
 
 absl::StatusOr<torch::jit::GraphFunction*> DefineSubstitute(
     torch::jit::Module submodule, const std::string& source) {
+  AITUNE_RETURN_IF_ERROR(CheckCode("it", source));
   torch::jit::Parser parser(std::make_shared<torch::jit::Source>(source));
   const torch::jit::Def method(parser.parseFunction(/*is_method=*/true));
   if (parser.lexer().cur().kind != torch::jit::TK_EOF)

@@ -12,8 +12,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/torchscript/code_check.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/values/torch_util.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
@@ -55,6 +57,8 @@ absl::Status SubstituteInGraph(const std::string& op,
                                const std::string& source) {
   Substitution substitution{source, nullptr};
   if (!source.empty()) {
+    AITUNE_RETURN_IF_ERROR(
+        CheckCode(absl::StrCat("the replacement of ", op), source));
     const absl::Status status = CatchExceptions(
         absl::StatusCode::kInvalidArgument,
         absl::StrCat("the replacement of ", op), [&] {
@@ -116,10 +120,9 @@ absl::Status ApplySubstitutions(torch::jit::Graph& graph) {
       const c10::TypePtr& given = results[i]->type();
       const c10::TypePtr& wanted = call->outputs()[i]->type();
       if (!given->isSubtypeOf(*wanted))
-        return absl::InvalidArgumentError(
-            absl::StrCat("the replacement of ", op, " gives a ",
-                         given->annotation_str(), " as result ", i,
-                         ", the operator a ", wanted->annotation_str()));
+        return absl::InvalidArgumentError(absl::StrCat(
+            "the replacement of ", op, " gives a ", given->annotation_str(),
+            " as result ", i, ", the operator a ", wanted->annotation_str()));
       call->outputs()[i]->replaceAllUsesWith(results[i]);
     }
     call->destroy();

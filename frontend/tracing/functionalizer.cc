@@ -49,9 +49,18 @@ RecordedFunction Runner(const std::string& name, const std::string& overload) {
   return [handle](std::vector<c10::IValue>& stack) { handle.callBoxed(stack); };
 }
 
+// Whether the argument is the same at all sizes.
+bool IsFixed(const ArgumentTemplate& argument) {
+  if (argument.kind == ArgumentTemplate::Kind::kSize)
+    return argument.size.constant().has_value();
+  return argument.kind != ArgumentTemplate::Kind::kValue &&
+         std::all_of(argument.children.begin(), argument.children.end(),
+                     IsFixed);
+}
+
 // Where each axis of the result comes from, found by running the operator on
 // a small tensor whose sizes all differ.
-std::vector<int64_t> PermutationOf(const ViewStep& step) {
+absl::StatusOr<std::vector<int64_t>> PermutationOf(const ViewStep& step) {
   std::vector<int64_t> sizes;
   for (size_t axis = 0; axis < step.type.sizes.size(); ++axis)
     sizes.push_back(static_cast<int64_t>(axis) + 1);
@@ -59,6 +68,11 @@ std::vector<int64_t> PermutationOf(const ViewStep& step) {
   const at::Tensor example =
       at::empty(sizes, at::TensorOptions().device(c10::kMeta));
   for (size_t i = 0; i < step.arguments.size(); ++i) {
+    if (i > 0 && !IsFixed(step.arguments[i])) {
+      return absl::UnimplementedError(
+          absl::StrCat("a write through a view made by ", step.name,
+                       " of axes that depend on sizes cannot be undone"));
+    }
     stack.push_back(i == 0 ? c10::IValue(example)
                            : Materialize(step.arguments[i], {}, nullptr));
   }
@@ -203,7 +217,8 @@ absl::StatusOr<ValueId> Functionalizer::Undo(const ViewStep& step,
   if (step.name == "aten::diagonal")
     return scatter("aten::diagonal_scatter", 1);
   // From where a size says it might count from the end at some sizes.
-  if (step.name == "aten::narrow" && step.arguments[2].fixed.isInt()) {
+  if (step.name == "aten::narrow" && step.arguments[1].fixed.isInt() &&
+      step.arguments[2].fixed.isInt()) {
     int64_t dim = step.arguments[1].fixed.toInt();
     if (dim < 0) dim += static_cast<int64_t>(parent_type.sizes.size());
     const auto axis = static_cast<size_t>(dim);
@@ -225,7 +240,8 @@ absl::StatusOr<ValueId> Functionalizer::Undo(const ViewStep& step,
         parent_type);
   }
   if (IsPermutation(step.name)) {
-    const std::vector<int64_t> permutation = PermutationOf(step);
+    AITUNE_ASSIGN_OR_RETURN(const std::vector<int64_t> permutation,
+                            PermutationOf(step));
     std::vector<SizeExpression> inverse(permutation.size());
     for (size_t i = 0; i < permutation.size(); ++i) {
       inverse[static_cast<size_t>(permutation[i])] = static_cast<int64_t>(i);

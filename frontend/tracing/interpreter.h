@@ -179,7 +179,18 @@ class Interpreter {
   absl::StatusOr<RegionWays> RunAllWays(const NodeRegion& region);
   // Whether a loop, whose length sizes decide, has no round for some of them.
   bool MayNotRun(torch::jit::Node* loop);
-  // Its parts that no way came to, seen on their own.
+  // region_points.cc
+  // What a value is at these sizes, tensors of data as zeros; not set if that
+  // is not known, or too large.
+  std::optional<c10::IValue> ValueAt(const ProbedRef& value,
+                                     const SizePoint& point) const;
+  // Adds what the region gives at other sizes than the probes' to `ways`.
+  void RunElsewhere(const NodeRegion& region, RegionWays& ways);
+  // Whether a result has this type there.
+  static bool HasItsSizesElsewhere(const RegionWays& ways, size_t output,
+                                   const TensorType& type);
+
+  // region_ways.cc: its parts that no way came to, seen on their own.
   void SeeUntakenWays(const NodeRegion& region);
   // The values of `free` and of the controls, in a probe.
   static std::vector<c10::IValue> GivenIn(const NodeRegion& region,
@@ -246,7 +257,9 @@ class Interpreter {
   // not set if these are not known.
   std::optional<SizeFunctionRef> StridedShapeOf(
       const ProbedValue& tensor) const;
-  void NotePossibleView(const Invocation& call, const ProbedValue& result);
+  // Notes that the result of a call on a tensor may be a view of it at other
+  // sizes, or for other data, than the probes'.
+  void NotePossibleView(const Invocation& call, ProbedValue& result);
   // Leaves out sizes at which others than at the probes see a write to
   // `written`.
   absl::Status SettlePossibleViews(const TracedStorage& written);

@@ -56,6 +56,12 @@ struct Interpreter::RegionWays {
   // The values that it shares memory with, some way, of those that went in and
   // of the results.
   std::vector<std::set<size_t>> aliased, shared;
+  // What it gives at sizes that are no probe's.
+  struct Elsewhere {
+    SizePoint point;
+    std::vector<c10::IValue> outputs;
+  };
+  std::vector<Elsewhere> elsewhere;
   // Whether the sizes of tensors in the program do not come from data.
   bool sizes_known = false;
   // Whether a way that was not run may give something else: one that raises,

@@ -43,6 +43,13 @@ void CollectSharers(const ProbedRef& value, const ProbedValue& written,
     CollectSharers(element, written, sharers);
 }
 
+// Notes that the written argument has other sizes than before, or another rank.
+void NoteNewSizes(const Invocation& call, size_t written, ProbedValue& target) {
+  if (!MayChangeSizes(*call.schema, written)) return;
+  target.has_sizes = false;
+  target.of_varying_type |= HasDataDependentType(*call.schema, call.arguments);
+}
+
 // Whether each probe is a tensor that lies in memory as its strides say.
 bool IsStridedOpaque(const ProbedValue& value) {
   return value.kind == Kind::kOpaque && !value.may_share_memory &&
@@ -155,7 +162,7 @@ absl::StatusOr<Interpreter::Results> Interpreter::WriteOpaque(
                             RunOnCopy(call, written, value, kUnknownResult));
     target->probes = std::move(probes);
     target->id = value;
-    if (MayChangeSizes(*call.schema, written)) target->has_sizes = false;
+    NoteNewSizes(call, written, *target);
     return returned();
   }
   const absl::Status unknown = absl::UnimplementedError(
@@ -187,7 +194,7 @@ absl::StatusOr<Interpreter::Results> Interpreter::WriteOpaque(
   }
   std::vector<ProbedRef> changed = {target};
   changed.insert(changed.end(), sharers.begin(), sharers.end());
-  if (MayChangeSizes(*call.schema, written)) target->has_sizes = false;
+  NoteNewSizes(call, written, *target);
   std::vector<ResultTemplate> results(changed.size());
   for (size_t i = 0; i < changed.size(); ++i) {
     results[i].value = builder_.AddOpaque(kUnknownResult);

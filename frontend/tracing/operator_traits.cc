@@ -326,7 +326,8 @@ bool HasDataDependentType(const c10::FunctionSchema& schema,
         type->containedType(0)->kind() == c10::TypeKind::IntType;
     // keepdim and the like; view(sizes); squeeze(axis).
     if (lengths || type->kind() == c10::TypeKind::BoolType ||
-        parameter.name() == "dtype" || schema.name() == "aten::squeeze")
+        parameter.name() == "dtype" || schema.name() == "aten::squeeze" ||
+        schema.name() == "aten::squeeze_" || schema.name() == "aten::flatten")
       return true;
   }
   return false;

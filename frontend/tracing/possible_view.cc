@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/tracing/interpreter.h"
+#include "frontend/tracing/shared_memory.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
@@ -87,6 +88,17 @@ std::optional<std::vector<int64_t>> AxisOrder(const TracedStorage& storage) {
   return order;
 }
 
+// Whether `result` is a view of `self`, whatever the sizes: the probes' share
+// memory that is contiguous.
+bool IsSurelyView(const ProbedValue& self, const ProbedValue& result) {
+  for (size_t probe = 0; probe < result.probes.size(); ++probe) {
+    const at::Tensor& source = self.tensor(probe);
+    if (!source.is_contiguous() || !result.tensor(probe).is_alias_of(source))
+      return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 at::Tensor PossibleView::SelfAt(absl::Span<const int64_t> point) const {
@@ -149,11 +161,34 @@ std::optional<PossibleView> Interpreter::FindView(
 }
 
 void Interpreter::NotePossibleView(const Invocation& call,
-                                   const ProbedValue& result) {
-  if (!MayGiveView(call.schema->name())) return;
-  // What has no known way from memory of its own is never written.
-  if (std::optional<PossibleView> view = FindView(call, result))
-    possible_views_.push_back(*std::move(view));
+                                   ProbedValue& result) {
+  const bool may_sum = call.schema->name() == "aten::sum_to_size";
+  if (!may_sum && !MayGiveView(call.schema->name())) return;
+  ProbedValue& self = *call.arguments[0];
+  if (KnownSizes(self) != nullptr && KnownSizes(result) != nullptr &&
+      region_.ranges().empty())
+    return;
+  if (!may_sum) {
+    if (std::optional<PossibleView> view = FindView(call, result)) {
+      possible_views_.push_back(*std::move(view));
+      return;
+    }
+    if (self.IsTensor() && result.IsTensor() && result.has_type) {
+      // A result of its own lies where it may lie in the other, which is not
+      // known to be somewhere and hence is never written.
+      if (self.storage != result.storage &&
+          (self.storage->unknown_views ||
+           std::any_of(self.views.begin(), self.views.end(), ReadsOtherValues)))
+        result.storage->unknown_views = true;
+      return;
+    }
+  }
+  if (IsSurelyView(self, result)) return;
+  NoteSharing(self, result);
+  for (const auto& [name, content] : environment_) {
+    if (content != nullptr && ShareMemory(*content, self))
+      NoteSharing(*content, result);
+  }
 }
 
 absl::Status Interpreter::CheckView(const Invocation& call,

@@ -332,15 +332,23 @@ absl::StatusOr<ProbedRef> Interpreter::RegionResult(const NodeRegion& region,
     }
   }
   const bool is_known = ways.stable[output] && probes[0].isTensor();
-  AITUNE_ASSIGN_OR_RETURN(
-      ProbedRef result,
-      is_known ? Convert(std::move(probes), traits, recipe)
-               : MakeOpaque(std::move(probes), region.reason, recipe));
+  ProbedRef result;
+  if (is_known) {
+    AITUNE_ASSIGN_OR_RETURN(result, Convert(probes, traits, recipe));
+    if (result->IsTensor() && result->has_type &&
+        !HasItsSizesElsewhere(ways, output, result->type))
+      result = nullptr;
+  }
+  if (result == nullptr) {
+    *recipe = ResultTemplate();
+    result = MakeOpaque(std::move(probes), region.reason, recipe);
+  }
   if (result->kind != Kind::kOpaque) return result;
   NoteKnownList(region, ways, *result);
   const auto& kinds = ways.kinds[output];
   result->of_varying_type =
       ways.others_unseen ||
+      Contains(region.node, {c10::aten::squeeze, c10::aten::squeeze_}) ||
       std::any_of(contents.begin(), contents.end(),
                   [](const ProbedRef& c) { return HasVaryingType(*c); }) ||
       std::any_of(kinds.begin(), kinds.end(),
@@ -358,7 +366,8 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
   AITUNE_RETURN_IF_ERROR(CheckRegion(region));
   AITUNE_RETURN_IF_ERROR(FindRegionInputs(region));
   AITUNE_RETURN_IF_ERROR(MakeRegionProgram(region));
-  AITUNE_ASSIGN_OR_RETURN(const RegionWays ways, RunAllWays(region));
+  AITUNE_ASSIGN_OR_RETURN(RegionWays ways, RunAllWays(region));
+  RunElsewhere(region, ways);
 
   const size_t output_count = region.output_count();
   std::vector<ArgumentTemplate> recipes;

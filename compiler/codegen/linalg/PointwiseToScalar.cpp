@@ -100,8 +100,8 @@ Value emitIntegerPow(ScalarBuilder &s, Value base, Value exponent) {
 Value emitPow(ScalarBuilder &s, Value base, Value exponent) {
   if (!s.isFloat(base))
     return emitIntegerPow(s, base, exponent);
-  // The exponents PyTorch treats apart too; the others round differently by at
-  // most a unit in the last place.
+  // The exponents that need no power; the others round differently by at most
+  // a unit in the last place.
   if (std::optional<double> constant = matchConstant(exponent)) {
     Value one = s.like(base, 1);
     if (*constant == 0)
@@ -112,10 +112,6 @@ Value emitPow(ScalarBuilder &s, Value base, Value exponent) {
       return s.mul(base, base);
     if (*constant == 3)
       return s.mul(s.mul(base, base), base);
-    if (*constant == 0.5)
-      return s.unary<math::SqrtOp>(base);
-    if (*constant == -0.5)
-      return s.div(one, s.unary<math::SqrtOp>(base));
     if (*constant == -1)
       return s.div(one, base);
     if (*constant == -2)

@@ -1,0 +1,112 @@
+// The sizes of what a node that LibTorch runs whole gives, away from the
+// probes: those that were fitted to the probes' are right there too, or they
+// are not known. All probes of x[:17], say, may be shorter.
+#include <ATen/Functions.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "frontend/torchscript/run_limits.h"
+#include "frontend/tracing/interpreter.h"
+#include "frontend/tracing/node_region.h"
+#include "frontend/values/torch_util.h"
+
+namespace aitune::frontend {
+namespace {
+
+using Kind = ProbedValue::Kind;
+
+// What all runs of a region away from the probes may take, in seconds, and the
+// elements of the tensors that one of them is given.
+constexpr double kSecondsElsewhere = 1;
+constexpr int64_t kMostElements = int64_t{1} << 22;
+constexpr size_t kPointsElsewhere = 48;
+
+}  // namespace
+
+std::optional<c10::IValue> Interpreter::ValueAt(const ProbedRef& value,
+                                                const SizePoint& point) const {
+  if (value->kind == Kind::kPlain && value->uniform) return value->probes[0];
+  if (value->IsTensor() && value->has_type) {
+    if (value->uniform && value->storage->constant) return value->probes[0];
+    std::vector<int64_t> sizes;
+    int64_t elements = 1;
+    for (const SizeExpression& size : value->type.sizes) {
+      sizes.push_back(size.Evaluate(point));
+      if (sizes.back() < 0 || sizes.back() > kMostElements ||
+          (elements *= sizes.back()) > kMostElements)
+        return std::nullopt;
+    }
+    return at::zeros(sizes, ToScalarType(value->type.dtype));
+  }
+  if (value->kind != Kind::kPlain) return std::nullopt;
+  const SizeFunctionRef function = FunctionOf(value);
+  if (function == nullptr) return std::nullopt;
+  absl::StatusOr<c10::IValue> there =
+      SizeEvaluator(point, /*real=*/false).Evaluate(function);
+  if (!there.ok()) return std::nullopt;
+  return *std::move(there);
+}
+
+void Interpreter::RunElsewhere(const NodeRegion& region, RegionWays& ways) {
+  if (region_.ranges().empty() || !region.is_limited ||
+      std::none_of(ways.stable.begin(), ways.stable.end(),
+                   [](bool stable) { return stable; }))
+    return;
+  const RunLimits limits(kSecondsElsewhere, /*limits_sizes=*/true);
+  for (const SizePoint& point :
+       region_.Points(AllSymbols(), kPointsElsewhere, /*complete=*/nullptr)) {
+    std::vector<c10::IValue> given;
+    const auto add = [&](const ProbedRef& value) {
+      std::optional<c10::IValue> there = ValueAt(value, point);
+      if (there) given.push_back(*std::move(there));
+      return there.has_value();
+    };
+    if (!std::all_of(region.contents.begin(), region.contents.end(), add))
+      continue;
+    std::vector<std::vector<c10::IValue>> controls = {{}};
+    if (region.is_if()) {
+      controls = {{true}, {false}};
+    } else if (region.is_loop() && !region.has_one_way()) {
+      controls = {{int64_t{1}, true}};
+    } else if (region.is_loop()) {
+      const auto length = ValueAt(Get(region.node->input(0)), point),
+                 condition = ValueAt(Get(region.node->input(1)), point);
+      if (!length || !condition) continue;
+      controls = {{*length, *condition}};
+    }
+    for (const std::vector<c10::IValue>& control : controls) {
+      if (limits.IsLate()) return;
+      std::vector<c10::IValue> outputs;
+      RegionWays seen;
+      seen.kinds.resize(region.output_count());
+      seen.aliased.resize(region.output_count());
+      seen.shared.resize(region.output_count());
+      if (TryRegion(region, given, control, seen, outputs).ok())
+        ways.elsewhere.push_back({point, std::move(outputs)});
+    }
+  }
+}
+
+bool Interpreter::HasItsSizesElsewhere(const RegionWays& ways, size_t output,
+                                       const TensorType& type) {
+  return std::all_of(
+      ways.elsewhere.begin(), ways.elsewhere.end(), [&](const auto& run) {
+        const c10::IValue& value = run.outputs[output];
+        if (!value.isTensor() || !value.toTensor().defined() ||
+            value.toTensor().scalar_type() != ToScalarType(type.dtype) ||
+            value.toTensor().dim() != static_cast<int64_t>(type.sizes.size()))
+          return false;
+        for (size_t axis = 0; axis < type.sizes.size(); ++axis) {
+          if (value.toTensor().size(static_cast<int64_t>(axis)) !=
+              type.sizes[axis].Evaluate(run.point))
+            return false;
+        }
+        return true;
+      });
+}
+
+}  // namespace aitune::frontend

@@ -126,3 +126,20 @@ func.func private @limited_domain(%x: tensor<4xbf16>, %y: tensor<4xbf16>) -> (te
   %3 = ait.pow %x, %2 : tensor<4xbf16>
   return %1, %3 : tensor<4xbf16>, tensor<4xbf16>
 }
+
+// -----
+
+// Whether a product is infinite, and whether a root has a value, is as for the
+// rounded operand.
+// CHECK-LABEL: func.func private @bounds_of_rounded_operands
+// CHECK:         %[[PRODUCT:.*]] = ait.mul %{{.*}}, %{{.*}} : tensor<4xf32>
+// CHECK:         %[[ROUNDED:.*]] = ait.convert %[[PRODUCT]] {ait.rounds} : tensor<4xf32> -> tensor<4xf16>
+// CHECK:         %[[WIDE:.*]] = ait.convert %[[ROUNDED]] : tensor<4xf16> -> tensor<4xf32>
+// CHECK:         ait.isinf %[[WIDE]]
+// CHECK:         ait.sqrt %[[WIDE]]
+func.func private @bounds_of_rounded_operands(%x: tensor<4xf16>) -> (tensor<4xi1>, tensor<4xf16>) attributes {ait.kind = #ait.kind<loop>} {
+  %0 = ait.mul %x, %x : tensor<4xf16>
+  %1 = ait.isinf %0 : tensor<4xf16> -> tensor<4xi1>
+  %2 = ait.sqrt %0 : tensor<4xf16>
+  return %1, %2 : tensor<4xi1>, tensor<4xf16>
+}

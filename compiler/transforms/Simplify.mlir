@@ -215,3 +215,17 @@ func.func @repeated_columns(%x: tensor<5x3x4xf32>, %w: tensor<5x4x1xf32>) -> ten
   %1 = ait.matmul %x, %0 : (tensor<5x3x4xf32>, tensor<5x4x5xf32>) -> tensor<5x3x5xf32>
   return %1 : tensor<5x3x5xf32>
 }
+
+// A byte has no sign, and the root of minus infinity is no number, as its power
+// by one half is.
+// CHECK-LABEL: func.func @numbers_as_they_are
+func.func @numbers_as_they_are(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  // CHECK-DAG: %[[BYTE:.*]] = ait.full 2.000000e+02 : f32
+  // CHECK-DAG: %[[POWER:.*]] = ait.pow %arg0
+  // CHECK: return %[[BYTE]], %[[POWER]]
+  %byte = ait.full 200 : ui8 : tensor<4xui8>
+  %half = ait.full 0.5 : f32 : tensor<4xf32>
+  %0 = ait.convert %byte : tensor<4xui8> -> tensor<4xf32>
+  %1 = ait.pow %x, %half : tensor<4xf32>
+  return %0, %1 : tensor<4xf32>, tensor<4xf32>
+}

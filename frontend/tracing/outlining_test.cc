@@ -389,5 +389,17 @@ TEST(OutliningTest, RolledLoopsShareWhatTheyCarryWhereTheyDoNotRun) {
       at::equal(result->toTupleRef().elements()[0].toTensor(), x * 2 + 1));
 }
 
+// All probes are shorter than what is cut off.
+TEST(OutliningTest, ResultsOfBranchesHaveTheirSizesAwayFromTheProbes) {
+  const auto trace = TraceAndCompare(
+      "def forward(self, x: Tensor):\n"
+      "  if bool(x.sum() > -1000):\n    z = x[:17] * 2\n"
+      "  else:\n    z = x[:17] * 3\n  return z + 1",
+      {"float32[1..40,6]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  ASSERT_THAT(trace->symbols, SizeIs(1));
+  EXPECT_EQ(trace->symbols[0].max, 40);
+}
+
 }  // namespace
 }  // namespace aitune::frontend

@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/torchscript/model.h"
 #include "frontend/tracing/trace_test_util.h"
 
 namespace aitune::frontend {
@@ -113,6 +118,59 @@ def forward(self, x: Tensor):
     EXPECT_TRUE(absl::IsInvalidArgument(trace.status())) << trace.status();
     EXPECT_THAT(trace.status().ToString(),
                 HasSubstr("view size is not compatible"));
+  }
+}
+
+// Where only LibTorch knows a tensor, or the way from memory to it is not
+// known, a copy that may be a view elsewhere is not written apart from its
+// source: 1 row is a view, more are a copy.
+TEST(PossibleViews, OfWhatOnlyLibTorchKnows) {
+  constexpr char kRows[] =
+      "  w = torch.arange(78, dtype=6).view([13, 6])\n"
+      "  rows = 1 + (x.size(0) % 13 + 2) % 13\n";
+  constexpr char kRowsOfData[] =
+      "  w = torch.arange(78, dtype=6).view([13, 6])\n"
+      "  rows = int(x.sum() * 0) + 1 + (x.size(0) % 13 + 2) % 13\n";
+  for (const auto& [rows, body] :
+       std::vector<std::pair<const char*, const char*>>{
+           {kRows,
+            "  y = torch.complex(w[:rows], w[:rows])\n"
+            "  z = y.t().reshape(-1)\n  z *= 2\n"
+            "  return torch.view_as_real(y)\n"},
+           {kRows,
+            "  y = torch.complex(w[:rows], w[:rows])\n"
+            "  z = y.t().contiguous()\n  y *= 2\n"
+            "  return torch.view_as_real(z)\n"},
+           {kRows,
+            "  y = w[:rows] * 2\n"
+            "  z = torch.einsum('ij->ji', [y]).contiguous()\n  z += 1\n"
+            "  return y\n"},
+           {kRows,
+            "  y = w[:rows] * 2\n  if bool(x.sum() > -1000):\n"
+            "    z = y.t().contiguous()\n  else:\n    z = y.t() * 3\n"
+            "  z += 1\n  return y\n"},
+           {kRowsOfData,
+            "  y = w[:rows] * 2\n  z = y.t().contiguous()\n  z += 1\n"
+            "  return y\n"},
+           {kRowsOfData,
+            "  y = w[:rows] * 2\n  z = y.t().contiguous()\n  y += 1\n"
+            "  return z\n"}}) {
+    const std::string source =
+        absl::StrCat("def forward(self, x: Tensor):\n", rows, body);
+    const auto trace = TraceSource(source, {"float32[1..40]"});
+    ASSERT_TRUE(trace.ok()) << body << trace.status();
+    for (const int64_t size : {11, 12}) {
+      const auto& symbols = trace->symbols;
+      if (!symbols.empty() && (size < symbols[0].min || size > symbols[0].max))
+        continue;
+      const ValueList inputs({at::ones({size})});
+      const auto result = RunTrace(*trace, inputs);
+      ASSERT_TRUE(result.ok()) << body << result.status();
+      const auto model = Model::FromSource(source);
+      EXPECT_EQ(Difference(*result, *model->RunEager(inputs)), "")
+          << size << ":\n"
+          << body;
+    }
   }
 }
 

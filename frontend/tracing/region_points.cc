@@ -42,6 +42,10 @@ std::optional<c10::IValue> Interpreter::ValueAt(const ProbedRef& value,
     }
     return at::zeros(sizes, ToScalarType(value->type.dtype));
   }
+  // Of data, and no size.
+  if (value->kind == Kind::kOpaque &&
+      (value->probes[0].isBool() || value->probes[0].isDouble()))
+    return value->probes[0];
   if (value->kind != Kind::kPlain) return std::nullopt;
   const SizeFunctionRef function = FunctionOf(value);
   if (function == nullptr) return std::nullopt;

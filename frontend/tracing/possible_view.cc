@@ -174,8 +174,8 @@ void Interpreter::NotePossibleView(const Invocation& call,
       return;
     }
     if (self.IsTensor() && result.IsTensor() && result.has_type) {
-      // A result of its own lies where it may lie in the other, which is not
-      // known to be somewhere and hence is never written.
+      // A copy may be a view elsewhere, of memory to which no way is known:
+      // neither is written then.
       if (self.storage != result.storage &&
           (self.storage->unknown_views ||
            std::any_of(self.views.begin(), self.views.end(), ReadsOtherValues)))

@@ -174,5 +174,42 @@ TEST(PossibleViews, OfWhatOnlyLibTorchKnows) {
   }
 }
 
+// An axis of a view may be one that sizes choose: such a view is not written.
+TEST(PossibleViews, OfAxesThatSizesChooseAreNotWritten) {
+  const auto trace = TraceSource(R"(
+def forward(self, x: Tensor):
+  y = torch.arange(36, dtype=6).view([6, 6]) + x.sum()
+  z = y.transpose(0, x.size(0) // 23)
+  z[0] += 1
+  return y
+)",
+                                 {"float32[1..40]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_THAT(OpNames(*trace), ElementsAre("aitune::model"));
+}
+
+// A branch squeezes an axis away where it has one element.
+TEST(PossibleViews, RanksOfBranchesAreThoseOfTheCall) {
+  const std::string source = R"(
+def forward(self, x: Tensor):
+  w = torch.arange(78, dtype=6).view([13, 6])
+  y = w[:1 + (x.size(0) % 13 + 2) % 13] * 2
+  if bool(x.sum() > -1000):
+    z = y.squeeze(0)
+  else:
+    z = torch.cat([y, y])
+  return z.dim()
+)";
+  const auto trace = TraceSource(source, {"float32[1..40]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  for (const int64_t size : {11, 12}) {
+    const ValueList inputs({at::ones({size})});
+    const auto result = RunTrace(*trace, inputs);
+    ASSERT_TRUE(result.ok()) << result.status();
+    const auto model = Model::FromSource(source);
+    EXPECT_EQ(Difference(*result, *model->RunEager(inputs)), "") << size;
+  }
+}
+
 }  // namespace
 }  // namespace aitune::frontend

@@ -184,7 +184,8 @@ class Interpreter {
   // is not known, or too large.
   std::optional<c10::IValue> ValueAt(const ProbedRef& value,
                                      const SizePoint& point) const;
-  // Adds what the region gives at other sizes than the probes' to `ways`.
+  // Adds what the region gives at other sizes than the probes', and what is
+  // seen of it, to `ways`.
   void RunElsewhere(const NodeRegion& region, RegionWays& ways);
   // Whether a result has this type there.
   static bool HasItsSizesElsewhere(const RegionWays& ways, size_t output,

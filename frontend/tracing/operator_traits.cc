@@ -312,6 +312,14 @@ std::vector<int64_t> SizeDivisors(const c10::FunctionSchema& schema,
   return divisors;
 }
 
+bool GivesViewOrCopy(const std::string& name) {
+  static const auto* const kNames = new std::set<std::string>{
+      "aten::reshape",    "aten::flatten", "aten::unflatten",
+      "aten::reshape_as", "aten::ravel",   "aten::contiguous",
+      "aten::view_as"};
+  return kNames->count(name) > 0;
+}
+
 bool HasDataDependentType(const c10::FunctionSchema& schema,
                           const std::vector<ProbedRef>& arguments) {
   const size_t count = std::min(arguments.size(), schema.arguments().size());

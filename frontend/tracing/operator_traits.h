@@ -75,6 +75,10 @@ std::optional<size_t> FindArgument(const c10::FunctionSchema& schema,
 std::vector<int64_t> SizeDivisors(const c10::FunctionSchema& schema,
                                   const std::vector<ProbedRef>& arguments);
 
+// Whether this operator gives a view of its tensor for some sizes and strides,
+// and a copy for others.
+bool GivesViewOrCopy(const std::string& name);
+
 // Whether opaque numbers among these arguments decide about the dtype or rank
 // of the results, as x.to(number) and x.squeeze(number) do.
 bool HasDataDependentType(const c10::FunctionSchema& schema,

@@ -11,20 +11,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/tracing/interpreter.h"
+#include "frontend/tracing/operator_traits.h"
 #include "frontend/tracing/shared_memory.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
-
-bool MayGiveView(const std::string& name) {
-  static const auto* const kNames = new std::set<std::string>{
-      "aten::reshape",    "aten::flatten", "aten::unflatten",
-      "aten::reshape_as", "aten::ravel",   "aten::contiguous",
-      "aten::view_as"};
-  return kNames->count(name) > 0;
-}
 
 std::vector<int64_t> SizesAt(const TensorType& type,
                              absl::Span<const int64_t> point) {
@@ -163,7 +156,7 @@ std::optional<PossibleView> Interpreter::FindView(
 void Interpreter::NotePossibleView(const Invocation& call,
                                    ProbedValue& result) {
   const bool may_sum = call.schema->name() == "aten::sum_to_size";
-  if (!may_sum && !MayGiveView(call.schema->name())) return;
+  if (!may_sum && !GivesViewOrCopy(call.schema->name())) return;
   ProbedValue& self = *call.arguments[0];
   if (KnownSizes(self) != nullptr && KnownSizes(result) != nullptr &&
       region_.ranges().empty())

@@ -1,8 +1,6 @@
 // The sizes of what a node that LibTorch runs whole gives, away from the
 // probes: those that were fitted to the probes' are right there too, or they
 // are not known. All probes of x[:17], say, may be shorter.
-#include <ATen/Functions.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -29,28 +27,26 @@ constexpr size_t kPointsElsewhere = 48;
 
 std::optional<c10::IValue> Interpreter::ValueAt(const ProbedRef& value,
                                                 const SizePoint& point) const {
-  if (value->kind == Kind::kPlain && value->uniform) return value->probes[0];
-  if (value->IsTensor() && value->has_type) {
-    if (value->uniform && value->storage->constant) return value->probes[0];
-    std::vector<int64_t> sizes;
-    int64_t elements = 1;
-    for (const SizeExpression& size : value->type.sizes) {
-      sizes.push_back(size.Evaluate(point));
-      if (sizes.back() < 0 || sizes.back() > kMostElements ||
-          (elements *= sizes.back()) > kMostElements)
-        return std::nullopt;
-    }
-    return at::zeros(sizes, ToScalarType(value->type.dtype));
-  }
+  if (value->uniform && (value->kind == Kind::kPlain ||
+                         (value->IsTensor() && value->storage->constant)))
+    return value->probes[0];
   // Of data, and no size.
   if (value->kind == Kind::kOpaque &&
       (value->probes[0].isBool() || value->probes[0].isDouble()))
     return value->probes[0];
-  if (value->kind != Kind::kPlain) return std::nullopt;
-  const SizeFunctionRef function = FunctionOf(value);
+  if (const std::vector<SizeExpression>* sizes = KnownSizes(*value)) {
+    int64_t elements = 1;
+    for (const SizeExpression& size : *sizes) {
+      const int64_t there = size.Evaluate(point);
+      if (there > kMostElements || (elements *= there) > kMostElements)
+        return std::nullopt;
+    }
+  }
+  const SizeFunctionRef known = FunctionOf(value);
+  const SizeFunctionRef function = known != nullptr ? known : ShapeOf(value);
   if (function == nullptr) return std::nullopt;
   absl::StatusOr<c10::IValue> there =
-      SizeEvaluator(point, /*real=*/false).Evaluate(function);
+      SizeEvaluator(point, /*real=*/true).Evaluate(function);
   if (!there.ok()) return std::nullopt;
   return *std::move(there);
 }
@@ -85,11 +81,7 @@ void Interpreter::RunElsewhere(const NodeRegion& region, RegionWays& ways) {
     for (const std::vector<c10::IValue>& control : controls) {
       if (limits.IsLate()) return;
       std::vector<c10::IValue> outputs;
-      RegionWays seen;
-      seen.kinds.resize(region.output_count());
-      seen.aliased.resize(region.output_count());
-      seen.shared.resize(region.output_count());
-      if (TryRegion(region, given, control, seen, outputs).ok())
+      if (TryRegion(region, given, control, ways, outputs).ok())
         ways.elsewhere.push_back({point, std::move(outputs)});
     }
   }

@@ -240,12 +240,13 @@ absl::StatusOr<Interpreter::RegionWays> Interpreter::RunAllWays(
   }
   if (region.is_limited && options_.sees_parts) SeeUntakenWays(region);
   // Where the probes' results are copies, others' may be views.
-  if (aliases_ == nullptr ||
-      (!ways.others_unseen &&
-       !Contains(node, {c10::aten::reshape, c10::aten::reshape_as,
-                        c10::aten::flatten, c10::aten::unflatten,
-                        c10::aten::ravel, c10::aten::contiguous})))
-    return ways;
+  const bool copies =
+      std::any_of(node->blocks().begin(), node->blocks().end(), [](Block* b) {
+        return AnyNode(b, [](Node* inner) {
+          return GivesViewOrCopy(inner->kind().toQualString());
+        });
+      });
+  if (aliases_ == nullptr || (!ways.others_unseen && !copies)) return ways;
   for (size_t i = 0; i < output_count; ++i) {
     for (size_t j = 0; j < region.free.size(); ++j) {
       if (aliases_->mayContainAlias(node->output(i), region.free[j]))

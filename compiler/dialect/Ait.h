@@ -25,6 +25,11 @@
 
 namespace mlir {
 namespace ait {
+/// What an f32 mask of an attention with a masked score has where a pair gets
+/// that score: a number that no bias has by itself, as it is neither a least
+/// number of a type nor near to one that is written.
+inline constexpr float kMaskedPair = -0x1.fffffcp+127f;
+
 /// The verifier shared by all pointwise operations: operands and results agree
 /// in their sizes, symbolic ones included.
 LogicalResult verifyPointwise(Operation *op);

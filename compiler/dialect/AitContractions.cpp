@@ -266,8 +266,9 @@ LogicalResult AttentionOp::verify() {
     return emitOpError("query, key and value differ in element type");
   auto mask = getMask() ? cast<RankedTensorType>(getMask().getType())
                         : RankedTensorType();
-  if (getMaskedScore() && !(mask && mask.getElementType().isInteger(1)))
-    return emitOpError("has a masked_score but no boolean mask");
+  if (getMaskedScore() && !(mask && (mask.getElementType().isInteger(1) ||
+                                     mask.getElementType().isF32())))
+    return emitOpError("has a masked_score but no mask of bool or f32");
   if (!mask)
     return success();
   expected.back() = keySizes[rank - 2];

@@ -288,7 +288,9 @@ def Ait_AttentionOp : Ait_Op<"attention",
     all of one element type; the softmax is along S. The mask can be expanded to
     [..., T, S]. A boolean one (i1) leaves out the pairs where it is false, or
     gives them masked_score in place of their score; a floating one is added to
-    the scores. is_causal leaves out s > t.
+    the scores. With masked_score, one of f32 is added too, except that pairs
+    where it is mlir::ait::kMaskedPair get masked_score, whatever their score.
+    is_causal leaves out s > t.
 
     A query whose scores are all -infinity, because every key is left out, gives
     0, as aten::scaled_dot_product_attention does; with masked_rows_are_nan it

@@ -113,7 +113,7 @@ func.func @convolution_most_groups(%x: tensor<1x4x9x9xf32>, %w: tensor<8x4x3x3xf
 // -----
 
 func.func @masked_rows(%x: tensor<2x4x8xf32>) {
-  // expected-error @+1 {{has a masked_score but no boolean mask}}
+  // expected-error @+1 {{has a masked_score but no mask of bool or f32}}
   %0 = ait.attention %x, %x, %x {scale = 1.0, masked_score = -1.0} : (tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
   return
 }

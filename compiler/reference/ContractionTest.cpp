@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/dialect/Ait.h"
 #include "compiler/reference/ReferenceTesting.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -243,6 +244,23 @@ TEST(AttentionTest, AMaskedScoreTakesTheScoresPlace) {
       {{0, 1}, {0, 1}, {4, 8}, {0, 0, 1, 0}});
   EXPECT_NEAR(results[0].elements[0].number, 6, 1e-12);
   EXPECT_NEAR(results[0].elements[1].number, 4, 1e-12);
+}
+
+TEST(AttentionTest, AFloatingMaskMayTakeTheScoresPlace) {
+  // The first query has the score -1 of its NaN key and log 3 - 1 of the other.
+  const std::vector<ReferenceResult> results = referenceOf(
+      kernelOf(absl::StrCat("ait.attention %a0, %a1, %a2, %a3 {scale = 1.0 : "
+                            "f64, masked_score = -1.0 : f64} : (",
+                            kQueries, ", ", kQueries, ", ", kQueries,
+                            ", tensor<2x2xf32>) -> ", kQueries),
+               {kQueries, kQueries, kQueries, "tensor<2x2xf32>"}, kQueries),
+      {{1, 1},
+       {std::nan(""), 0},
+       {4, 8},
+       {mlir::ait::kMaskedPair, std::log(3.0) - 1, mlir::ait::kMaskedPair,
+        mlir::ait::kMaskedPair}});
+  EXPECT_NEAR(results[0].elements[0].number, 7, 1e-6);
+  EXPECT_NEAR(results[0].elements[1].number, 6, 1e-6);
 }
 
 TEST(AttentionTest, ARowWithoutAKeyIsUnknown) {

@@ -240,6 +240,7 @@ public:
         scale(op.getScale().convertToDouble()),
         maskedScore(op.getMaskedScore() ? op.getMaskedScore()->convertToDouble()
                                         : -kInfinity),
+        choosesByFloatingMask(op.getMaskedScore().has_value()),
         isCausal(op.getIsCausal()),
         unit(operandUnit(query, site.options.tf32Matmul)) {}
 
@@ -259,7 +260,7 @@ private:
   Node &query, &key, &value;
   Node *const mask;
   const double scale, maskedScore;
-  const bool isCausal;
+  const bool choosesByFloatingMask, isCausal;
   const double unit;
   std::unordered_map<int64_t, Row> rows;
 };
@@ -276,7 +277,9 @@ Element AttentionNode::score(const int64_t *index, int64_t s) {
     for (int64_t axis = 0; axis < mask->rank(); ++axis)
       place[axis] = mask->sizes[axis] == 1 ? 0 : place[axis + missing];
     added = mask->at(place.data());
-    if (!mask->format.isFloat && added.integer == 0)
+    if (mask->format.isFloat
+            ? choosesByFloatingMask && added.number == ait::kMaskedPair
+            : added.integer == 0)
       return {maskedScore, 0, 0};
     if (!mask->format.isFloat)
       added.number = 0;

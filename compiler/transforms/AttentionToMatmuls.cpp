@@ -80,8 +80,13 @@ private:
                                     : kNone);
       return;
     }
-    mask = b.convert(mask, getElementTypeOrSelf(value));
-    value = b.binary<AddOp>(value, b.expand(mask, value));
+    const Value added =
+        b.expand(b.convert(mask, getElementTypeOrSelf(value)), value);
+    value = b.binary<AddOp>(value, added);
+    if (op.getMaskedScore())
+      keepWhere(b.create<NeOp>(typeOf(IntegerType::get(op.getContext(), 1)),
+                               added, b.full(added, kMaskedPair)),
+                op.getMaskedScore()->convertToDouble());
   }
 
   void leaveOutLaterKeys() {

@@ -47,6 +47,19 @@ func.func @dynamic(%q: tensor<?x8x?xf16, #q>, %k: tensor<?x8x?xf16, #q>, %v: ten
   return %0 : tensor<?x8x?xf16, #q>
 }
 
+// A mask that is added leaves pairs out where it has a number that no bias has.
+// CHECK-LABEL: func.func @added_or_left_out
+// CHECK: %[[X:.*]] = ait.expand %arg1
+// CHECK: %[[A:.*]] = ait.add %{{.*}}, %[[X]]
+// CHECK: %[[P:.*]] = ait.full -3.40282326E+38
+// CHECK: %[[N:.*]] = ait.ne %[[X]], %[[P]]
+// CHECK: %[[F:.*]] = ait.full -1.000000e+00
+// CHECK: ait.where %[[N]], %[[A]], %[[F]]
+func.func @added_or_left_out(%q: tensor<1x8x320xf32>, %mask: tensor<8x8xf32>) -> tensor<1x8x320xf32> {
+  %0 = ait.attention %q, %q, %q, %mask {scale = 1.0 : f64, masked_rows_are_nan, masked_score = -1.0 : f64} : (tensor<1x8x320xf32>, tensor<1x8x320xf32>, tensor<1x8x320xf32>, tensor<8x8xf32>) -> tensor<1x8x320xf32>
+  return %0 : tensor<1x8x320xf32>
+}
+
 // A greater scale comes after.
 // CHECK-LABEL: func.func @causal
 // CHECK: ait.matmul %arg0, %arg0

@@ -55,11 +55,6 @@ Value skipConvert(Value value) {
   return value;
 }
 
-/// Numbers below this round all scores away. (-1e9 leaves those of more than
-/// 32, and the least float16 all of them, where every key of a query is
-/// masked.)
-constexpr double lowestScore = -1e30;
-
 /// The parts of softmax(q k^T * scale + mask).
 struct Scores {
   MatmulOp product;
@@ -74,10 +69,6 @@ struct Scores {
   Value condition;
   bool isSeen = false;
   double fill = 0;
-
-  /// Whether a boolean mask says it all: scores that it leaves out are `fill`
-  /// whatever they were, NaN too.
-  bool choosesByMask() const { return condition && addends.empty(); }
 };
 
 Value stripExpand(Value value) {
@@ -155,10 +146,6 @@ std::optional<Scores> matchScores(Value value) {
     scores.addends.push_back(left ? add.getRhs() : add.getLhs());
     value = skipConvert(left ? add.getLhs() : add.getRhs());
   }
-  // Beside addends a number so low that adding it to a score gives it back is
-  // added instead of chosen.
-  if (scores.condition && !scores.addends.empty() && scores.fill > lowestScore)
-    return std::nullopt;
   if (!step(value))
     return std::nullopt;
   value = skipConvert(skipScale(value, scores.scale));
@@ -230,9 +217,11 @@ struct FormFromSoftmax : OpRewritePattern<MatmulOp> {
     Value value = op.getRhs();
     if (op.getTransposeRhs())
       value = transposeLastAxes(rewriter, value);
+    // Pairs that a boolean mask alone leaves out have -infinity by themselves.
     FloatAttr maskedScore;
-    if (scores->choosesByMask() &&
-        scores->fill != -std::numeric_limits<double>::infinity())
+    if (scores->condition &&
+        (!scores->addends.empty() ||
+         scores->fill != -std::numeric_limits<double>::infinity()))
       maskedScore = rewriter.getF64FloatAttr(scores->fill);
     rewriter.replaceOpWithNewOp<AttentionOp>(
         op, op.getType(), query, key, value, mask,
@@ -270,42 +259,40 @@ private:
   }
 
   /// The mask, of the smallest sizes that broadcast: which scores are seen, or
-  /// one floating tensor that is added. Null if there is none.
+  /// one floating tensor that is added, with kMaskedPair where a condition
+  /// leaves scores out. Null if there is none.
   static Value createMask(PatternRewriter &rewriter, const Scores &scores) {
     SmallVector<Value, 3> masks;
     for (Value addend : llvm::reverse(scores.addends))
       masks.push_back(stripExpand(addend));
     MatmulOp product = scores.product;
     Location location = product.getLoc();
-    if (scores.condition) {
-      Value condition = stripExpand(scores.condition);
-      if (!scores.isSeen && scores.choosesByMask())
-        return BitwiseNotOp::create(rewriter, location, condition.getType(),
-                                    condition);
-      if (scores.choosesByMask())
-        return condition;
-      auto type = withElementType(cast<RankedTensorType>(condition.getType()),
-                                  rewriter.getF32Type());
-      auto full = [&](double number) -> Value {
-        return FullOp::create(rewriter, location, type,
-                              rewriter.getF32FloatAttr(number));
-      };
-      const double seen = scores.isSeen ? 0 : scores.fill,
-                   unseen = scores.isSeen ? scores.fill : 0;
-      masks.push_back(WhereOp::create(rewriter, location, type, condition,
-                                      full(seen), full(unseen)));
-    }
+    Value condition =
+        scores.condition ? stripExpand(scores.condition) : Value();
     if (masks.empty())
-      return Value();
-    if (masks.size() == 1)
+      return !condition || scores.isSeen
+                 ? condition
+                 : BitwiseNotOp::create(rewriter, location, condition.getType(),
+                                        condition);
+    if (masks.size() == 1 && !condition)
       return masks.front();
-    const RankedTensorType sizes = broadcastSizes(product, masks);
-    Value sum = masks.front();
+    SmallVector<Value, 4> operands = llvm::to_vector<4>(masks);
+    if (condition)
+      operands.push_back(condition);
+    const RankedTensorType sizes = broadcastSizes(product, operands);
+    Value sum = broadcast(rewriter, location, masks.front(), sizes);
     for (Value mask : llvm::drop_begin(masks))
-      sum = AddOp::create(rewriter, location, sizes,
-                          broadcast(rewriter, location, sum, sizes),
+      sum = AddOp::create(rewriter, location, sizes, sum,
                           broadcast(rewriter, location, mask, sizes));
-    return sum;
+    if (!condition)
+      return sum;
+    const Value maskedPair = FullOp::create(
+        rewriter, location, sizes, rewriter.getF32FloatAttr(kMaskedPair));
+    condition = broadcast(rewriter, location, condition,
+                          withElementType(sizes, rewriter.getI1Type()));
+    return WhereOp::create(rewriter, location, sizes, condition,
+                           scores.isSeen ? sum : maskedPair,
+                           scores.isSeen ? maskedPair : sum);
   }
 
   /// The scores' sizes, 1 where no mask has more, in f32.
@@ -351,7 +338,10 @@ struct AttentionWithoutMask : OpRewritePattern<AttentionOp> {
     if (number ? !number.getValue().isZero()
                : !flag || flag.getValue().isZero())
       return failure();
-    rewriter.modifyOpInPlace(op, [&] { op.getMaskMutable().clear(); });
+    rewriter.modifyOpInPlace(op, [&] {
+      op.getMaskMutable().clear();
+      op.removeMaskedScoreAttr();
+    });
     return success();
   }
 };

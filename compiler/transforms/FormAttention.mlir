@@ -128,10 +128,13 @@ func.func @small_fill(%q: tensor<2x5x4xf32>, %k: tensor<2x5x4xf32>, %v: tensor<2
   return %3 : tensor<2x5x4xf32>
 }
 
-// Beside a bias a fill would be added, and would not take the place of scores.
+// Beside a bias too a fill takes the place of scores, NaN ones included: the mask
+// has a number there that no bias has.
 // CHECK-LABEL: func @small_fill_of_bias
 func.func @small_fill_of_bias(%q: tensor<2x5x4xf32>, %k: tensor<2x5x4xf32>, %v: tensor<2x5x4xf32>, %b: tensor<2x5x5xf32>, %c: tensor<2x5x5xi1>) -> tensor<2x5x4xf32> {
-  // CHECK-NOT: ait.attention
+  // CHECK: %[[F:.*]] = ait.full -3.40282326E+38 : f32 : tensor<2x5x5xf32>
+  // CHECK: %[[M:.*]] = ait.where %arg4, %[[F]], %arg3
+  // CHECK: ait.attention %arg0, {{.*}}, %arg2, %[[M]] {masked_rows_are_nan, masked_score = -1.000000e+00 : f64, scale = 1.000000e+00 : f64}
   // CHECK: return
   %0 = ait.matmul %q, %k {transpose_rhs} : (tensor<2x5x4xf32>, tensor<2x5x4xf32>) -> tensor<2x5x5xf32>
   %s = ait.add %0, %b : tensor<2x5x5xf32>
@@ -140,6 +143,22 @@ func.func @small_fill_of_bias(%q: tensor<2x5x4xf32>, %k: tensor<2x5x4xf32>, %v: 
   %2 = ait.softmax %1 {dim = 2 : i64} : tensor<2x5x5xf32> -> tensor<2x5x5xf32>
   %3 = ait.matmul %2, %v : (tensor<2x5x5xf32>, tensor<2x5x4xf32>) -> tensor<2x5x4xf32>
   return %3 : tensor<2x5x4xf32>
+}
+
+// The condition of what is seen, a bias of other sizes, and minus infinity.
+// CHECK-LABEL: func @seen_beside_bias
+func.func @seen_beside_bias(%q: tensor<2x5x4xf16>, %b: tensor<5x1xf16>, %c: tensor<1x5xi1>) -> tensor<2x5x4xf16> {
+  // CHECK: %[[M:.*]] = ait.where {{.*}} : tensor<1x5x5xi1>, tensor<1x5x5xf32>
+  // CHECK-NEXT: ait.attention %arg0, %arg0, %arg0, %[[M]] {masked_rows_are_nan, masked_score = 0xFFF0000000000000 : f64, scale = 1.000000e+00 : f64}
+  %0 = ait.matmul %q, %q {transpose_rhs} : (tensor<2x5x4xf16>, tensor<2x5x4xf16>) -> tensor<2x5x5xf16>
+  %1 = ait.expand %b : tensor<5x1xf16> -> tensor<2x5x5xf16>
+  %2 = ait.add %0, %1 : tensor<2x5x5xf16>
+  %f = ait.full 0xFC00 : f16 : tensor<2x5x5xf16>
+  %3 = ait.expand %c : tensor<1x5xi1> -> tensor<2x5x5xi1>
+  %4 = ait.where %3, %2, %f : tensor<2x5x5xi1>, tensor<2x5x5xf16>
+  %5 = ait.softmax %4 {dim = 2 : i64} : tensor<2x5x5xf16> -> tensor<2x5x5xf16>
+  %6 = ait.matmul %5, %q : (tensor<2x5x5xf16>, tensor<2x5x4xf16>) -> tensor<2x5x4xf16>
+  return %6 : tensor<2x5x4xf16>
 }
 
 // CHECK-LABEL: func @other_axis

@@ -29,7 +29,8 @@ def forward(self, x: Tensor, v: Tensor):
     return torch.matmul(x, v), torch.matmul(v, v), torch.mv(x, v), torch.matmul(v, torch.t(x))
 )",
      {"float32[9,20]", "float32[20]"}},
-    {"transposed_convolutions", R"(
+    {"transposed_convolutions",
+     R"(
 def forward(self, x: Tensor):
     volume = torch.conv_transpose3d(x, self.weight(144, [4, 3, 3, 2, 2]), None, [2, 1, 2], [1, 0, 1], [1, 0, 0], 2)
     image = torch.conv_transpose2d(x[:, :, 0], self.weight(120, [4, 5, 2, 3]), None, [2, 3], [1, 0], [1, 1], 1, [1, 3])
@@ -375,6 +376,19 @@ def forward(self, q: Tensor, k: Tensor, v: Tensor):
     return torch.matmul(torch.softmax(scores, -1), v)
 )",
      {"float32[2,4,24,16]", "float32[2,4,24,16]", "float32[2,4,24,16]"}},
+    // Keys that are not seen are infinite, or NaN where they are 0.
+    {"written_out_bias_and_mask",
+     R"(
+def forward(self, q: Tensor, k: Tensor, v: Tensor, bias: Tensor, seen: Tensor):
+    k = k / seen.unsqueeze(-1)
+    scores = torch.matmul(q, torch.transpose(k, -2, -1)) * 0.25 + bias
+    scores = torch.masked_fill(scores, torch.eq(seen, 0).unsqueeze(1), float("-inf"))
+    low = torch.matmul(q, torch.transpose(k, -2, -1)) + bias
+    low = torch.where(torch.eq(seen, 1).unsqueeze(1), low, torch.full([], -2.0))
+    return torch.matmul(torch.softmax(scores, -1), v), torch.matmul(torch.softmax(low, -1), v)
+)",
+     {"float32[3,9,16]", "float32[3,20,16]", "float32[3,20,16]",
+      "float32[9,20]", "int64[3,20]{0..1}"}},
     {"self_attention_block",
      R"(
 def forward(self, x: Tensor):

@@ -29,7 +29,9 @@ struct AttentionProblem {
   bool isCausal;
   /// Whether a query that no key takes part for has NaN, not 0, as its result.
   bool maskedRowsAreNan;
-  double maskedScore; ///< the score of pairs that a boolean mask leaves out
+  double maskedScore; ///< the score of pairs that a mask leaves out
+  /// Whether kMaskedPair in a floating mask leaves a pair out.
+  bool choosesByFloatingMask;
   struct Operand {
     OperandAccess access;
     LayoutAxis batchAxis, rowAxis, columnAxis;

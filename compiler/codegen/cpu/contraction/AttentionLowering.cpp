@@ -57,6 +57,12 @@ private:
   Value number(double value) {
     return emitConstant(builder.ops(), builder.loc(), f32, value);
   }
+  /// Where a floating mask is added to a score, not put in its place.
+  Value isNoMaskedPair(Value mask) {
+    return arith::CmpFOp::create(builder.ops(), builder.loc(),
+                                 arith::CmpFPredicate::UNE, mask,
+                                 vectorOf(ait::kMaskedPair));
+  }
   Value vectorOf(double value) {
     return emitConstant(builder.ops(), builder.loc(),
                         builder.vectorType(f32, lanes), value);
@@ -229,10 +235,14 @@ void AttentionEmitter::emitSoftmaxRow(Value row, Value rowInTile,
               problem.mask->columnAxis, stored, maskStart,
               builder.add(firstKey, key), lanes,
               builder.maskBelow(builder.sub(count, key), lanes));
-          if (isa<FloatType>(stored))
+          Value isSeen = mask;
+          if (isa<FloatType>(stored)) {
+            isSeen =
+                problem.choosesByFloatingMask ? isNoMaskedPair(mask) : Value();
             score = binary<arith::AddFOp>(score, builder.extend(mask, f32));
-          else
-            score = builder.select(mask, score, masked);
+          }
+          if (isSeen)
+            score = builder.select(isSeen, score, masked);
         }
         score = builder.select(valid, score, lowest);
         builder.storeVector(score, pointer);

@@ -198,34 +198,45 @@ TEST(AttentionKernelTest, GivesNanForRowsThatAreMaskedWhereASoftmaxDoes) {
   }
 }
 
-TEST(AttentionKernelTest, GivesWhatAMaskLeavesOutAScore) {
-  // The second query sees no key: it has the mean of the values. The others see
-  // all but one, whose weight is that of the score -1.
-  const char *text = R"(
-    func.func private @kernel(%q: tensor<1x3x8xf32>, %k: tensor<1x20x8xf32>, %v: tensor<1x20x8xf32>, %m: tensor<3x20xi1>) -> tensor<1x3x8xf32> attributes {ait.kind = #ait.kind<attention>} {
-      %0 = ait.attention %q, %k, %v, %m {masked_rows_are_nan, masked_score = -1.0 : f64, scale = 0.0 : f64} : (tensor<1x3x8xf32>, tensor<1x20x8xf32>, tensor<1x20x8xf32>, tensor<3x20xi1>) -> tensor<1x3x8xf32>
+/// Expects what three queries of 20 keys give of which the second sees none,
+/// and has the mean of the values, and the others all but one, whose key is NaN
+/// and whose weight is that of the score -1. The mask, of `type`, has `seen`
+/// where a key is seen.
+void expectMaskedScores(const std::string &type, double seen, double unseen) {
+  const std::string text = llvm::formatv(R"(
+    func.func private @kernel(%q: tensor<1x3x8xf32>, %k: tensor<1x20x8xf32>, %v: tensor<1x20x8xf32>, %m: tensor<3x20x{0}>) -> tensor<1x3x8xf32> attributes {{ait.kind = #ait.kind<attention>} {{
+      %0 = ait.attention %q, %k, %v, %m {{masked_rows_are_nan, masked_score = -1.0 : f64, scale = 0.0 : f64} : (tensor<1x3x8xf32>, tensor<1x20x8xf32>, tensor<1x20x8xf32>, tensor<3x20x{0}>) -> tensor<1x3x8xf32>
       return %0 : tensor<1x3x8xf32>
-    })";
+    })",
+                                         type);
   TestKernel kernel(text, lowerAttention);
   ASSERT_EQ(kernel.error(), "");
   TestTensor mask({3, 20}), value = makeRandom({1, 20, 8}, 3);
   for (int64_t i = 0; i < mask.count(); ++i)
-    mask.values[i] = i / 20 != 1 && i % 20 != 0;
+    mask.values[i] = i / 20 != 1 && i % 20 != 0 ? seen : unseen;
   TestTensor key = makeRandom({1, 20, 8}, 2);
   key.values[0] = std::numeric_limits<float>::quiet_NaN();
   const TestTensor result =
       kernel.run({makeRandom({1, 3, 8}, 1), key, value, mask})[0];
   for (int64_t e = 0; e < 8; ++e) {
-    double all = 0, seen = 0;
+    double all = 0, most = 0;
     for (int64_t s = 0; s < 20; ++s) {
       all += value.values[s * 8 + e];
-      seen += (s == 0 ? std::exp(-1.0) : 1.0) * value.values[s * 8 + e];
+      most += (s == 0 ? std::exp(-1.0) : 1.0) * value.values[s * 8 + e];
     }
     const double total = 19 + std::exp(-1.0);
     EXPECT_NEAR(result.values[8 + e], all / 20, 1e-5);
-    EXPECT_NEAR(result.values[e], seen / total, 1e-5);
-    EXPECT_NEAR(result.values[16 + e], seen / total, 1e-5);
+    EXPECT_NEAR(result.values[e], most / total, 1e-5);
+    EXPECT_NEAR(result.values[16 + e], most / total, 1e-5);
   }
+}
+
+TEST(AttentionKernelTest, GivesWhatAMaskLeavesOutAScore) {
+  expectMaskedScores("i1", 1, 0);
+}
+
+TEST(AttentionKernelTest, GivesWhatAFloatingMaskLeavesOutAScore) {
+  expectMaskedScores("f32", 0, mlir::ait::kMaskedPair);
 }
 
 TEST(AttentionKernelTest, ReadsFusedProjectionAndWritesRows) {

@@ -105,6 +105,15 @@ func.func private @filled(%q: tensor<4x130x64xbf16>, %k: tensor<4x77x64xbf16>, %
   return %0 : tensor<4x130x64xbf16>
 }
 
+// A floating mask is added, or leaves a pair out.
+// CHECK-LABEL: === biased: attention wgmma
+// CHECK: const float added = {{.*}};
+// CHECK-NEXT: return added == (-3.40282326e+38f) ? toLog2(__int_as_float({{.*}})) : toLog2(x + added);
+func.func private @biased(%q: tensor<4x130x64xbf16>, %k: tensor<4x77x64xbf16>, %v: tensor<4x77x64xbf16>, %mask: tensor<130x77xf32>) -> tensor<4x130x64xbf16> attributes {ait.kind = #ait.kind<attention>} {
+  %0 = ait.attention %q, %k, %v, %mask {masked_score = 0xFFF0000000000000 : f64, scale = 1.250000e-01 : f64} : (tensor<4x130x64xbf16>, tensor<4x77x64xbf16>, tensor<4x77x64xbf16>, tensor<130x77xf32>) -> tensor<4x130x64xbf16>
+  return %0 : tensor<4x130x64xbf16>
+}
+
 // A query that a mask shows no key gives NaN where a softmax does, and 0 if there
 // are no keys at all.
 // CHECK-LABEL: === softmax: attention wgmma

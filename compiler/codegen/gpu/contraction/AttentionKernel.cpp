@@ -46,8 +46,10 @@ private:
   double scale() const {
     return parts.attributes.getAs<FloatAttr>("scale").getValueAsDouble();
   }
-  /// What a pair has that a boolean mask leaves out.
+  /// What a pair has that a mask leaves out.
   std::string maskedScore() const;
+  /// A number in float as CUDA text.
+  std::string floatConstant(double number) const;
   void printAdjust(PointPrinter &printer, const AttentionShape &shape);
   /// The call that leaves the result in `tile`, and before it what the kernel
   /// declares for it.
@@ -174,10 +176,12 @@ std::string AttentionWriter::maskedScore() const {
   auto score = parts.attributes.getAs<FloatAttr>("masked_score");
   if (!score)
     return "minusInfinity()";
-  return "toLog2(" +
-         cudaConstant(FloatAttr::get(Float32Type::get(score.getContext()),
-                                     score.getValueAsDouble())) +
-         ")";
+  return "toLog2(" + floatConstant(score.getValueAsDouble()) + ")";
+}
+
+std::string AttentionWriter::floatConstant(double number) const {
+  return cudaConstant(
+      FloatAttr::get(Float32Type::get(parts.resultType.getContext()), number));
 }
 
 /// The mask of query t and key s.
@@ -214,10 +218,15 @@ void AttentionWriter::printAdjust(PointPrinter &printer,
       expr = getAffineConstantExpr(0, size.getContext());
   Type element = parts.operandTypes[3].getElementType();
   std::string mask = printer.pull(parts.operand(3), exprs);
-  if (element.isInteger(1))
+  if (element.isInteger(1)) {
     printer.line("return " + mask + " ? toLog2(x) : " + maskedScore() + ";");
-  else
+  } else if (parts.attributes.contains("masked_score")) {
+    printer.line("const float added = " + mask + ";");
+    printer.line("return added == " + floatConstant(mlir::ait::kMaskedPair) +
+                 " ? " + maskedScore() + " : toLog2(x + added);");
+  } else {
     printer.line("return toLog2(x + toFloat(" + mask + "));");
+  }
   printer.current = outer;
   printer.line("const auto adjust = [&](float x, Index t, Index s) -> float {");
   outer->text += scope.text;
@@ -250,8 +259,7 @@ void AttentionWriter::printProduct(PointPrinter &printer,
   source("v", v, keys, problem.valueDepth);
   const std::string arguments = llvm::formatv(
       "{0}, {1}, {2}", problem.depth, problem.valueDepth, problem.isCausal);
-  const std::string scaleText = cudaConstant(
-      FloatAttr::get(Float32Type::get(parts.resultType.getContext()), scale()));
+  const std::string scaleText = floatConstant(scale());
   // Of a softmax over no keys at all there is nothing to sum: 0.
   const char *withoutKeys = parts.attributes.contains("masked_rows_are_nan")
                                 ? "k.rows > 0 ? notANumber() : 0.0f"

@@ -163,7 +163,10 @@ Value expNotTiny(F32Builder &b, Value x) {
   return expReduced(b, reduceByLn2(b, x, n), n);
 }
 
-/// e^x for -87 <= x <= 88: no overflow and no denormals to care for.
+/// The natural logarithm of the least normal number of f32, 2^-126.
+constexpr double kLeastWeight = -87.3365;
+
+/// e^x for kLeastWeight <= x <= 88: no overflow and no denormals to care for.
 Value expOfModerate(F32Builder &b, Value x) {
   Value n = b.unary<math::RoundEvenOp>(b.mul(x, b.constant(kLog2E)));
   Value r = reduceByLn2(b, x, n);
@@ -246,7 +249,8 @@ Value approximateExp(OpBuilder &builder, Location location, Value x,
 Value approximateWeight(OpBuilder &builder, Location location, Value x,
                         bool hasScale) {
   F32Builder b(builder, location, x, hasScale);
-  return zeroBelow(b, x, -87, [&](Value x) { return expOfModerate(b, x); });
+  return zeroBelow(b, x, kLeastWeight,
+                   [&](Value x) { return expOfModerate(b, x); });
 }
 
 Value approximateExp2(OpBuilder &builder, Location location, Value x,

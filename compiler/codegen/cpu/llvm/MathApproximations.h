@@ -15,8 +15,8 @@ namespace aitune {
 /// one instruction (vscalefps of AVX-512 F and VL).
 mlir::Value approximateExp(mlir::OpBuilder &builder, mlir::Location location,
                            mlir::Value x, bool hasScale);
-/// e^x for x <= 88, but 0 for x < -87, where it comes near numbers too small
-/// for normal ones: a CPU takes some hundred cycles for each vector of these.
+/// e^x for x <= 88, but 0 for x < -87.3365, where it is too small for a normal
+/// number: a CPU takes some hundred cycles for each vector of these.
 /// For weights, the largest of which is 1, of keys that a mask of -100 leaves
 /// out.
 mlir::Value approximateWeight(mlir::OpBuilder &builder, mlir::Location location,

@@ -22,10 +22,10 @@ constexpr int64_t kStepsOfTile = 32;
 constexpr double kExp2Coefficients[] = {
     0x1.ffffe8p-1, 0x1.62e0dcp-1, 0x1.ec06dap-3, 0x1.ca1440p-5, 0x1.3997d4p-7};
 constexpr double kLog2E = 1.4426950408889634;
-/// Weights below 2 to this are 0: beside the largest, which is 1, they don't
-/// show, and numbers below 2^-126 take an Intel CPU some hundred cycles for
-/// each vector. What is masked is minus infinity.
-constexpr double kLeastExponent = -125;
+/// Weights below 2 to this, the least normal number, are 0: beside the largest,
+/// which is 1, they don't show, and numbers so small take an Intel CPU some
+/// hundred cycles for each vector. What is masked is minus infinity.
+constexpr double kLeastExponent = -126;
 
 class Bf16Products : public AttentionProducts {
 public:

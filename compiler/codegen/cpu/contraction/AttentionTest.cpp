@@ -290,25 +290,33 @@ TEST(AttentionKernelTest, ReadsFusedProjectionAndWritesRows) {
 }
 
 TEST(AttentionKernelTest, KeepsTheLeastWeightsOfNormalNumbers) {
-  const char *text = R"(
-    func.func private @kernel(%q: tensor<1x1x8xf32>, %k: tensor<1x3x8xf32>, %v: tensor<1x3x8xf32>, %m: tensor<1x3xf32>) -> tensor<1x1x8xf32> attributes {ait.kind = #ait.kind<attention>} {
-      %0 = ait.attention %q, %k, %v, %m {scale = 1.0 : f64} : (tensor<1x1x8xf32>, tensor<1x3x8xf32>, tensor<1x3x8xf32>, tensor<1x3xf32>) -> tensor<1x1x8xf32>
-      return %0 : tensor<1x1x8xf32>
-    })";
-  TestKernel kernel(text, lowerAttention);
-  ASSERT_EQ(kernel.error(), "");
-  TestTensor value({1, 3, 8}), mask({1, 3});
-  mask.values[1] = -87.3f;
-  mask.values[2] = -87.4f;
-  for (int64_t e = 0; e < 8; ++e)
-    value.values[8 + e] = 1e30f;
-  for (int64_t e = 0; e < 4; ++e)
-    value.values[16 + e] = 1e38f;
-  const TestTensor result = kernel.run(
-      {TestTensor({1, 1, 8}), TestTensor({1, 3, 8}), value, mask})[0];
-  // Of e^-87.4, less than the least normal number, nothing is left.
-  for (int64_t e = 0; e < 8; ++e)
-    EXPECT_NEAR(result.values[e], 1e30 * std::exp(-87.3), 1e-11);
+  for (auto [type, target] :
+       {std::pair("f32", "host"), std::pair("bf16", "avx512bf16"),
+        std::pair("bf16", "amx")}) {
+    if (!canRun(target))
+      continue;
+    const std::string text = llvm::formatv(
+        R"(
+    func.func private @kernel(%q: tensor<1x16x8x{0}>, %k: tensor<1x3x8x{0}>, %m: tensor<1x3xf32>) -> tensor<1x16x8xf32> attributes {{ait.kind = #ait.kind<attention>} {{
+      %0 = ait.attention %q, %k, %k, %m {{scale = 1.0 : f64} : (tensor<1x16x8x{0}>, tensor<1x3x8x{0}>, tensor<1x3x8x{0}>, tensor<1x3xf32>) -> tensor<1x16x8xf32>
+      return %0 : tensor<1x16x8xf32>
+    })",
+        type);
+    TestKernel kernel(text, lowerAttention, target);
+    ASSERT_EQ(kernel.error(), "");
+    // The queries are 0, so that the mask is the scores.
+    TestTensor keys({1, 3, 8}), mask({1, 3});
+    mask.values[1] = -87.3f;
+    mask.values[2] = -87.4f;
+    for (int64_t e = 0; e < 8; ++e)
+      keys.values[8 + e] = keys.values[16 + e] = 0x1p100f;
+    const TestTensor result =
+        kernel.run({TestTensor({1, 16, 8}), keys, mask})[0];
+    // Of e^-87.4, less than the least normal number, nothing is left.
+    const double expected = 0x1p100 * std::exp(-87.3);
+    for (float number : result.values)
+      EXPECT_NEAR(number, expected, 4e-3 * expected) << type << " " << target;
+  }
 }
 
 TEST(AttentionKernelTest, SharedKeysTransposedOperandsAndBroadcastMask) {

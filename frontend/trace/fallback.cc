@@ -18,12 +18,11 @@
 #include "absl/strings/str_join.h"
 #include "frontend/torchscript/gpu_state.h"
 #include "frontend/trace/out_variant.h"
+#include "frontend/trace/region_constants.h"
 #include "frontend/trace/region_frame.h"
 #include "frontend/trace/region_results.h"
 #include "frontend/trace/region_steps.h"
-#include "frontend/trace/shared_constants.h"
 #include "frontend/values/host_arguments.h"
-#include "frontend/values/pytree.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
@@ -42,6 +41,7 @@ class LibTorchRegion : public FallbackRegion {
         is_trial_(place.is_trial),
         state_(place.state),
         steps_(MakeRegionSteps(*trace_, ops, inputs, outputs_)),
+        constants_(*trace_, steps_, device_),
         frames_(steps_.slot_count),
         written_inputs_(inputs.size()) {
     for (size_t i = 0; i < outputs_.size(); ++i)
@@ -61,11 +61,6 @@ class LibTorchRegion : public FallbackRegion {
       for (const ResultTemplate& result : trace_->ops[op].results)
         written_.insert(result.value);
     }
-    constants_.resize(steps_.constants.size());
-    if (device_.is_gpu()) return;  // copied to it when they are first read
-    const c10::InferenceMode inference;
-    for (size_t i = 0; i < constants_.size(); ++i)
-      constants_[i] = NewConstant(static_cast<int>(i));
   }
 
   absl::Status CheckCounts(size_t inputs, size_t outputs) const override {
@@ -93,12 +88,7 @@ class LibTorchRegion : public FallbackRegion {
     return !is_trial_ && written_inputs_[static_cast<size_t>(input)];
   }
 
-  int64_t BytesOnDevice() const override {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    int64_t bytes = 0;
-    for (const auto& copy : copies_) bytes += PartOf(copy);
-    return bytes;
-  }
+  int64_t BytesOnDevice() const override { return constants_.BytesOnDevice(); }
 
   absl::Status Run(absl::Span<const RegionValue> inputs,
                    absl::Span<const int64_t> symbols,
@@ -182,25 +172,6 @@ class LibTorchRegion : public FallbackRegion {
                          });
   }
 
-  // A tensor on the memory of a constant, or on a GPU of the copy of it; the
-  // mutex is held there.
-  at::Tensor NewConstant(int number) const {
-    const RegionConstant& constant =
-        steps_.constants[static_cast<size_t>(number)];
-    const ConstantTensor& own =
-        trace_->constants[static_cast<size_t>(constant.index)];
-    at::Tensor tensor;
-    if (device_.is_gpu()) {
-      copies_.push_back(CopyOfConstant(own, DeviceOf(device_)));
-      tensor = copies_.back()->tensor.alias();
-    } else {
-      tensor = TensorOn(own.view);
-    }
-    if (constant.is_number)
-      tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
-    return tensor;
-  }
-
   // Whether all results are plain values, and one of them is an output.
   bool WritesAnOutput(const RecordedOp& op) const {
     bool found = false;
@@ -248,7 +219,8 @@ class LibTorchRegion : public FallbackRegion {
     std::vector<c10::IValue>& stack = frame.stack;
     for (const RegionArgument& argument : step.arguments) Push(argument, call);
     if (device_.is_gpu()) {
-      for (c10::IValue& value : stack) value = OnDevice(std::move(value));
+      for (c10::IValue& value : stack)
+        value = constants_.OnDevice(std::move(value));
       MoveToHost(step.op->name, stack);
     }
     if (step.makes_object) {
@@ -301,7 +273,7 @@ class LibTorchRegion : public FallbackRegion {
     RegionFrame& frame = call.frame;
     switch (argument.kind) {
       case Kind::kFixed:
-        frame.stack.push_back(Fixed(argument));
+        frame.stack.push_back(constants_.Fixed(argument));
         return;
       case Kind::kSlot: {
         c10::IValue& value = frame.slots[static_cast<size_t>(argument.slot)];
@@ -312,7 +284,7 @@ class LibTorchRegion : public FallbackRegion {
         return;
       }
       case Kind::kConstant:
-        frame.borrowed.push_back(Constant(argument));
+        frame.borrowed.push_back(constants_.Constant(argument));
         frame.stack.emplace_back(frame.borrowed.back());
         return;
       case Kind::kOutside:
@@ -360,46 +332,6 @@ class LibTorchRegion : public FallbackRegion {
     return [here, is_trial = is_trial_](std::vector<c10::IValue>& stack) {
       stack.assign(1, is_trial ? here.clone() : here);
     };
-  }
-
-  // A tensor on the constant's memory; a GPU's copy of it is made when it is
-  // first read.
-  at::Tensor Constant(const RegionArgument& argument) const {
-    if (!device_.is_gpu()) {
-      return argument.is_made_anew
-                 ? NewConstant(argument.constant)
-                 : constants_[static_cast<size_t>(argument.constant)];
-    }
-    const std::lock_guard<std::mutex> lock(mutex_);
-    at::Tensor& copy = constants_[static_cast<size_t>(argument.constant)];
-    if (!copy.defined()) copy = NewConstant(argument.constant);
-    return copy;
-  }
-
-  // A fixed argument; a GPU's copy, of the tensors in its lists too, is made
-  // when it is first read.
-  c10::IValue Fixed(const RegionArgument& argument) const {
-    if (!device_.is_gpu()) return argument.fixed;
-    const std::lock_guard<std::mutex> lock(mutex_);
-    const auto found = fixed_.find(&argument);
-    if (found != fixed_.end()) return found->second;
-    return fixed_
-        .emplace(&argument, MapLeaves(argument.fixed,
-                                      [this](const c10::IValue& leaf) {
-                                        return OnDevice(leaf);
-                                      }))
-        .first->second;
-  }
-
-  // An argument recorded on the CPU as one for the GPU: tensors of one element
-  // may stay, LibTorch takes them as numbers.
-  c10::IValue OnDevice(c10::IValue value) const {
-    if (value.isDevice()) return DeviceOf(device_);
-    if (value.isTensor() && value.toTensor().defined() &&
-        value.toTensor().device().is_cpu() && value.toTensor().dim() > 0) {
-      return value.toTensor().to(DeviceOf(device_));
-    }
-    return value;
   }
 
   // The argument of the operator, named with its overload and place, that
@@ -487,6 +419,7 @@ class LibTorchRegion : public FallbackRegion {
   bool has_lent_ = false;
   std::unordered_set<ValueId> lent_;
   const RegionSteps steps_;
+  const RegionConstants constants_;
   mutable RegionFrames frames_;
   // By input: whether calls write the tensor itself, which is all that is done
   // with this input.
@@ -500,13 +433,9 @@ class LibTorchRegion : public FallbackRegion {
   std::vector<std::unique_ptr<IntoMemory>> into_memory_;
   std::unordered_set<ValueId> written_;  // results of these operators
   mutable std::mutex mutex_;
-  // By their numbers in the steps; on a GPU guarded by the mutex.
-  mutable std::vector<at::Tensor> constants_;
-  // What these are on a GPU; guarded by the mutex.
-  mutable std::vector<std::shared_ptr<const SharedConstant>> copies_;
+  // What runs operators on a GPU or gives the model's tensors; guarded by the
+  // mutex.
   mutable std::unordered_map<const RecordedOp*, RecordedFunction> functions_;
-  // Of a GPU, by where the steps have them; guarded by the mutex.
-  mutable std::unordered_map<const RegionArgument*, c10::IValue> fixed_;
 };
 
 }  // namespace

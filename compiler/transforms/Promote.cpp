@@ -29,12 +29,17 @@ bool isNarrow(Type type) {
 
 /// Whether a little makes all the difference for the operation: those that are
 /// NaN or infinite beyond a bound, asin(1.0002) or the root of -1e-9 where
-/// eager's operand is 1 or 0, and those that compare, also with the infinity
-/// that the rounding gives.
+/// eager's operand is 1 or 0, those that compare, also with the infinity that
+/// the rounding gives, and those that jump: floor(0.9999), the place of the
+/// first of several that are the same once they are rounded, and integers.
 bool needsRoundedOperands(Operation *op) {
+  if (auto conversion = dyn_cast<ConvertOp>(op))
+    return isa<IntegerType>(conversion.getType().getElementType());
   return isa<AsinOp, AcosOp, AcoshOp, AtanhOp, Log1pOp, PowOp, SqrtOp, RsqrtOp,
-             LogOp, Log2Op, Log10Op, IsNanOp, IsInfOp, EqOp, NeOp, LtOp, LeOp,
-             GtOp, GeOp>(op);
+             LogOp, Log2Op, Log10Op, ReciprocalOp, IsNanOp, IsInfOp, EqOp, NeOp,
+             LtOp, LeOp, GtOp, GeOp, LogicalNotOp, FloorOp, CeilOp, RoundOp,
+             TruncOp, FloorDivideOp, RemainderOp, FmodOp, SignOp, ArgmaxOp,
+             ArgminOp>(op);
 }
 
 /// Whether `value` is a number, which eager does not round to the element type.

@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "frontend/testing/backends.h"
 #include "runtime/control/host_allocator.h"
@@ -91,6 +93,107 @@ def forward(self, x: Tensor) -> Tuple[Tensor, List[Tensor], int]:
   ASSERT_TRUE(outputs.ok()) << outputs.status();
   EXPECT_EQ(outputs->size(), 4u);
   ExpectAgrees(*source, *backend, x);
+}
+
+std::vector<std::string> KeysOf(const c10::IValue& dict) {
+  std::vector<std::string> keys;
+  for (const auto& entry : dict.toGenericDict())
+    keys.push_back(entry.key().toStringRef());
+  return keys;
+}
+
+TEST(Results, HaveTheKeysOfADictInItsOwnOrder) {
+  for (const char* name : {"TorchCudaGraphsBackend", "TorchEagerBackend",
+                           "TorchInductorBackend", "TorchScriptBackend"}) {
+    auto source = SourceOf(R"(
+def forward(self, x: Tensor) -> Dict[str, Tensor]:
+    if x.size(0) > 5:
+        return {"a": x * 2, "b": x * 3}
+    return {"b": x * 3, "a": x * 2}
+)");
+    auto backend = BackendOf(name);
+    ASSERT_TRUE(backend->Build(RequestOf(source, {at::randn({3, 4})})).ok());
+    for (const int64_t rows : {7, 3, 6}) {
+      const at::Tensor x = at::randn({rows, 4});
+      ExpectAgrees(*source, *backend, x);
+      const auto result = Call(*source, *backend, x);
+      ASSERT_TRUE(result.ok()) << name << result.status();
+      EXPECT_EQ(KeysOf(*result), rows > 5
+                                     ? (std::vector<std::string>{"a", "b"})
+                                     : (std::vector<std::string>{"b", "a"}))
+          << name << " " << rows;
+    }
+  }
+}
+
+// What a call with these arguments gives, and what eager does.
+void ExpectCallAgrees(const TorchScriptSource& source, const Backend& backend,
+                      const ValueList& arguments) {
+  const auto leaves = source.FlattenCall(arguments);
+  ASSERT_TRUE(leaves.ok()) << leaves.status();
+  const auto outputs = backend.Infer(Values(*leaves));
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  const auto result = source.UnflattenResult(*outputs);
+  ASSERT_TRUE(result.ok()) << result.status();
+  const auto eager = source.model().RunEager(arguments);
+  ASSERT_TRUE(eager.ok()) << eager.status();
+  EXPECT_TRUE(at::allclose(result->toTensor(), eager->toTensor()))
+      << result->toTensor() << " is not " << eager->toTensor();
+}
+
+BuildRequest RequestOfCall(const std::shared_ptr<TorchScriptSource>& source,
+                           const ValueList& arguments) {
+  BuildRequest request = RequestOf(source, {});
+  request.samples = {*source->FlattenCall(arguments)};
+  return request;
+}
+
+TEST(Arguments, HaveTheTypesOfTheCall) {
+  const char* const program = R"(
+def forward(self, x: Tensor, a: Any):
+    if isinstance(a, List[int]):
+        return x + a[0]
+    if isinstance(a, List[float]):
+        return x - a[0]
+    if isinstance(a, Dict[str, int]):
+        return x + 5 * a["k"]
+    if isinstance(a, Dict[str, float]):
+        return x - 5 * a["k"]
+    return x
+)";
+  const at::Tensor x = at::randn({3, 4});
+  for (const char* name : {"TorchEagerBackend", "TorchInductorBackend"}) {
+    c10::Dict<std::string, int64_t> counts;
+    counts.insert("k", 2);
+    c10::Dict<std::string, double> numbers;
+    numbers.insert("k", 2.5);
+    for (const auto& [first, other] :
+         {std::pair<c10::IValue, c10::IValue>(c10::List<int64_t>({1, 2}),
+                                              c10::List<double>({1.5, 2.5})),
+          std::pair<c10::IValue, c10::IValue>(counts, numbers)}) {
+      auto source = SourceOf(program);
+      auto backend = BackendOf(name);
+      const absl::Status built =
+          backend->Build(RequestOfCall(source, ValueList({x, first})));
+      ASSERT_TRUE(built.ok()) << built;
+      for (const c10::IValue& value : {other, first, other})
+        ExpectCallAgrees(*source, *backend, ValueList({x, value}));
+    }
+  }
+}
+
+TEST(Arguments, TellZerosApart) {
+  auto source = SourceOf(R"(
+def forward(self, x: Tensor, f: float):
+    return torch.atan2(torch.full([x.size(0)], f), x)
+)");
+  auto backend = BackendOf("TorchInductorBackend");
+  const at::Tensor x = at::rand({3}) + 1;
+  const absl::Status built =
+      backend->Build(RequestOfCall(source, ValueList({x, 0.0})));
+  ASSERT_TRUE(built.ok()) << built;
+  ExpectCallAgrees(*source, *backend, ValueList({x, -0.0}));
+  ExpectCallAgrees(*source, *backend, ValueList({-x, -0.0}));
 }
 
 // A repair loads the version anew.

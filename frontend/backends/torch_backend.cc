@@ -37,7 +37,7 @@ TorchBackend::TorchBackend(bool autocast_enabled, std::optional<DataType> dtype)
 
 absl::Status TorchBackend::Build(BuildContext& context) {
   AITUNE_ASSIGN_OR_RETURN(source_, AsTorchScript(context.model()));
-  output_dtypes_.clear();
+  dtypes_ = AutocastDtypes();
   if (autocast_enabled_) {
     if (context.samples().empty())
       return absl::InvalidArgumentError(
@@ -45,13 +45,7 @@ absl::Status TorchBackend::Build(BuildContext& context) {
           "it, which only a call tells");
     AITUNE_ASSIGN_OR_RETURN(const std::vector<OwnedValue> outputs,
                             context.CallSample(0));
-    for (const OwnedValue& output : outputs) {
-      const c10::IValue value = ToIValue(output.value, output.owner);
-      const std::optional<DataType> dtype =
-          value.isTensor() ? FromScalarType(value.toTensor().scalar_type())
-                           : std::nullopt;
-      output_dtypes_.push_back(dtype ? static_cast<int32_t>(*dtype) : 0);
-    }
+    dtypes_ = AutocastDtypes(Values(context.samples()[0]), outputs);
   }
   return Ready(context.device(), &context);
 }
@@ -185,27 +179,7 @@ absl::StatusOr<std::vector<OwnedValue>> TorchBackend::InferThere(
     absl::Span<const RegionValue> inputs) const {
   AITUNE_ASSIGN_OR_RETURN(std::vector<OwnedValue> outputs, Run(inputs));
   if (!autocast_enabled_) return outputs;
-  return RestoreDtypes(std::move(outputs));
-}
-
-absl::StatusOr<std::vector<OwnedValue>> TorchBackend::RestoreDtypes(
-    std::vector<OwnedValue> outputs) const {
-  std::vector<DataType> wanted;
-  for (const int32_t dtype : output_dtypes_) {
-    if (dtype != 0) wanted.push_back(static_cast<DataType>(dtype));
-  }
-  size_t tensors = 0;
-  for (OwnedValue& output : outputs) {
-    const c10::IValue value = ToIValue(output.value, output.owner);
-    if (!value.isTensor()) continue;
-    const size_t index = tensors++;
-    if (index < wanted.size() && value.toTensor().is_floating_point())
-      output = ToOwned(value.toTensor().to(ToScalarType(wanted[index])));
-  }
-  if (tensors == wanted.size()) return outputs;
-  return absl::FailedPreconditionError(
-      absl::StrCat("the model gave ", tensors, " tensors, but ", wanted.size(),
-                   " for the sample that autocast was built with"));
+  return dtypes_.Restore(inputs, std::move(outputs), autocast_dtype());
 }
 
 absl::Status TorchBackend::Save(BackendStateProto* state) const {
@@ -214,8 +188,7 @@ absl::Status TorchBackend::Save(BackendStateProto* state) const {
   TorchBackendStateProto more;
   AITUNE_ASSIGN_OR_RETURN(const std::string hash, source_->Sha256());
   more.set_model_sha256(hash);
-  more.mutable_output_dtypes()->Add(output_dtypes_.begin(),
-                                    output_dtypes_.end());
+  dtypes_.Save(&more);
   AITUNE_RETURN_IF_ERROR(SaveMore(state, &more));
   AITUNE_ASSIGN_OR_RETURN(*state->mutable_implementation(), MessageBytes(more));
   return absl::OkStatus();
@@ -227,8 +200,7 @@ absl::Status TorchBackend::SaveFor(const std::shared_ptr<SourceModel>& model,
   TorchBackendStateProto more;
   AITUNE_ASSIGN_OR_RETURN(const std::string hash, source->Sha256());
   more.set_model_sha256(hash);
-  more.mutable_output_dtypes()->Add(output_dtypes_.begin(),
-                                    output_dtypes_.end());
+  dtypes_.Save(&more);
   AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> changed,
                           ModelOn(*source, Device()));
   AITUNE_RETURN_IF_ERROR(SaveMoreFor(*changed, ModelId(*source), state, &more));
@@ -249,17 +221,8 @@ absl::Status TorchBackend::Load(std::shared_ptr<SourceModel> model,
     return absl::InvalidArgumentError(
         absl::StrCat("the state_dict is of another model than ", source->name(),
                      ": its program or weights differ"));
-  for (const int32_t dtype : more.output_dtypes()) {
-    // 0: the output is not a tensor.
-    if (dtype != 0 && !IsDataType(dtype))
-      return absl::DataLossError(
-          absl::StrCat("the stored state of the backend is damaged: it has the "
-                       "unknown dtype ",
-                       dtype, "; save the checkpoint again"));
-  }
+  AITUNE_RETURN_IF_ERROR(dtypes_.Load(more));
   source_ = std::move(source);
-  output_dtypes_.assign(more.output_dtypes().begin(),
-                        more.output_dtypes().end());
   return LoadMore(state, more);
 }
 

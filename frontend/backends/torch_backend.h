@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "frontend/backends/autocast_dtypes.h"
 #include "frontend/backends/torch_backend_state.pb.h"
 #include "frontend/backends/torchscript_source.h"
 #include "frontend/torchscript/model.h"
@@ -101,8 +102,6 @@ class TorchBackend : public BackendImplementation {
   std::string ModelId(const TorchScriptSource& source) const;
   absl::StatusOr<std::vector<OwnedValue>> InferThere(
       absl::Span<const RegionValue> inputs) const;
-  absl::StatusOr<std::vector<OwnedValue>> RestoreDtypes(
-      std::vector<OwnedValue> outputs) const;
 
   const bool autocast_enabled_;
   const std::optional<DataType> autocast_dtype_;
@@ -113,8 +112,7 @@ class TorchBackend : public BackendImplementation {
   mutable std::shared_ptr<const Model> eager_;  // made when it is first needed
   // Model::WeightBytes of the source's model; 0 until it is ready.
   std::atomic<int64_t> weight_bytes_ = 0;
-  // The DataType that each output has without autocast.
-  std::vector<int32_t> output_dtypes_;
+  AutocastDtypes dtypes_;  // with autocast
 };
 
 // `model` as a TorchScriptSource; kInvalidArgument if it is another class.

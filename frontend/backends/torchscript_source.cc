@@ -276,7 +276,11 @@ absl::StatusOr<std::vector<OwnedValue>> TorchScriptSource::Call(
 absl::StatusOr<std::vector<OwnedValue>> TorchScriptSource::FlattenResult(
     const c10::IValue& result) const {
   absl::StatusOr<std::vector<OwnedValue>> leaves = result_->Flatten({result});
-  if (!absl::IsInvalidArgument(leaves.status())) return leaves;
+  // Leaves are nested by the first result, which has its order of keys.
+  const bool is_nested_so =
+      leaves.ok() ? CheckKeyOrder(*result_->Known(), {result}).ok()
+                  : !absl::IsInvalidArgument(leaves.status());
+  if (is_nested_so) return leaves;
   return std::vector<OwnedValue>{{OpaqueValue(std::make_shared<c10::IValue>(
                                       c10::ivalue::Tuple::create({result}))),
                                   nullptr}};

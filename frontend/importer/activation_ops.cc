@@ -109,11 +109,18 @@ absl::Status BuildSoftplus(OpImporter& call) {
       call.Unary<ait::SoftplusOp>(self, APFloat(beta), APFloat(threshold)));
 }
 
+// Of 16 bits a CPU compares with the number as it is, a GPU with the number
+// rounded.
+Value UnroundedOnCpu(OpImporter& call, Value self) {
+  return call.state().is_for_gpu() ? self : call.ToComputeType(self);
+}
+
 // softshrink moves the elements that it keeps toward 0; hardshrink does not.
 template <bool kSoft>
 absl::Status BuildShrink(OpImporter& call) {
   AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   AITUNE_ASSIGN_OR_RETURN(double lambd, call.Double("lambd"));
+  if (kSoft) self = UnroundedOnCpu(call, self);
   Value inside = call.Compare<ait::LeOp>(call.Unary<ait::AbsOp>(self), lambd);
   Value outside = self;
   if (kSoft)
@@ -126,6 +133,7 @@ absl::Status BuildThreshold(OpImporter& call) {
   AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   AITUNE_ASSIGN_OR_RETURN(Scalar threshold, call.Number("threshold"));
   AITUNE_ASSIGN_OR_RETURN(Scalar value, call.Number("value"));
+  self = UnroundedOnCpu(call, self);
   Value below = call.Compare<ait::LeOp>(self, threshold);
   return call.SetResult(call.Where(below, call.FullLike(value, self), self));
 }

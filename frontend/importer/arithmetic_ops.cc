@@ -1,6 +1,7 @@
 // Pointwise arithmetic of two and three operands.
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "frontend/importer/pointwise_operands.h"
 #include "frontend/importer/registry.h"
@@ -16,7 +17,9 @@ template <typename Op>
 absl::Status BuildBinary(OpImporter& call) {
   AITUNE_ASSIGN_OR_RETURN(PointwiseOperands operands,
                           PointwiseOperands::Read(call, {"self", "other"}));
-  const DataType dtype = operands.ComputeType(call.ResultDataType());
+  const DataType dtype = std::is_same_v<Op, ait::MulOp>
+                             ? operands.ScalingType(call.ResultDataType())
+                             : operands.ComputeType(call.ResultDataType());
   if (dtype == DataType::kBool) return Reject("not defined on bool");
   Value lhs = operands.Tensor(0, dtype);
   return call.SetResult(call.Binary<Op>(lhs, operands.Tensor(1, dtype)));
@@ -30,7 +33,7 @@ absl::Status BuildQuotient(OpImporter& call) {
                           PointwiseOperands::Read(call, {"self", "other"}));
   const DataType dtype = kRoundsNumbers
                              ? call.ResultDataType()
-                             : operands.ComputeType(call.ResultDataType());
+                             : operands.ScalingType(call.ResultDataType());
   if (dtype == DataType::kBool) return Reject("not defined on bool");
   Value lhs = operands.Tensor(0, dtype);
   return call.SetResult(
@@ -60,13 +63,21 @@ absl::Status BuildAdd(OpImporter& call) {
     AITUNE_ASSIGN_OR_RETURN(alpha, call.Number("alpha"));
   }
   const bool scaled = !alpha.is_static() || alpha.AsDouble() != 1;
-  DataType dtype = operands.ComputeType(call.ResultDataType());
-  if (scaled && (dtype == DataType::kFloat16 || dtype == DataType::kBFloat16))
-    dtype = DataType::kFloat32;
+  // Of 16 bits a CPU rounds the numbers first, and a GPU adds them as they are.
+  DataType dtype = call.ResultDataType();
+  if (call.state().is_for_gpu())
+    dtype = operands.ComputeType(dtype);
+  else if (scaled && alpha.is_static() && IsFloatingPoint(dtype))
+    alpha = alpha.RoundedTo(dtype);
   Value lhs =
       operands.Tensor(kKind == AddKind::kReverseSubtract ? 1 : 0, dtype);
   Value rhs =
       operands.Tensor(kKind == AddKind::kReverseSubtract ? 0 : 1, dtype);
+  if (scaled) {
+    lhs = call.ToComputeType(lhs);
+    rhs = call.ToComputeType(rhs);
+    dtype = call.DataTypeOf(lhs);
+  }
   if (dtype == DataType::kBool) {
     if (kKind != AddKind::kAdd || scaled)
       return Reject("subtraction is not defined on bool");
@@ -89,7 +100,7 @@ absl::Status BuildDivide(OpImporter& call) {
   if (!call.IsNone("rounding_mode")) {
     AITUNE_ASSIGN_OR_RETURN(rounding, call.String("rounding_mode"));
   }
-  const DataType dtype = operands.ComputeType(call.ResultDataType());
+  const DataType dtype = operands.ScalingType(call.ResultDataType());
   if (dtype == DataType::kBool)
     return Reject("division is not defined on bool");
   Value lhs = operands.Tensor(0, dtype);
@@ -155,7 +166,9 @@ absl::Status BuildPower(OpImporter& call) {
     return call.SetResult(PowerOfNumber(
         call, call.ToComputeType(operands.Tensor(0, dtype)),
         exponent->AsDouble(), call.ToComputeType(operands.Tensor(1, dtype)),
-        /*has_roots=*/operands[1].tensor == nullptr));
+        // A CPU has none of float16.
+        /*has_roots=*/operands[1].tensor == nullptr &&
+            (dtype != DataType::kFloat16 || call.state().is_for_gpu())));
   }
   const std::optional<Scalar>& base = operands[0].number;
   Value power = operands.Tensor(1, dtype);

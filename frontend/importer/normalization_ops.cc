@@ -181,11 +181,12 @@ absl::Status BuildInstanceNorm(OpImporter& call) {
   return SetGroupNorm(call, input, weight, bias, *channels, eps);
 }
 
-// v * (g / norm of v over all axes but one).
+// v * (g / norm of v over all axes but one, or with -1 over all).
 absl::Status BuildWeightNorm(OpImporter& call) {
   AITUNE_ASSIGN_OR_RETURN(Value v, call.Tensor("v"));
   AITUNE_ASSIGN_OR_RETURN(Value g, call.Tensor("g"));
-  AITUNE_ASSIGN_OR_RETURN(int64_t kept, call.Dim("dim", call.RankOf(v)));
+  AITUNE_ASSIGN_OR_RETURN(int64_t kept, call.Int("dim"));
+  if (kept < -1) kept += call.RankOf(v);
   llvm::SmallVector<int64_t> dims;
   for (int64_t axis = 0; axis < call.RankOf(v); ++axis) {
     if (axis != kept) dims.push_back(axis);

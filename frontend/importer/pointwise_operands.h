@@ -58,6 +58,19 @@ class PointwiseOperands {
     return dtype;
   }
 
+  // As ComputeType, for products and quotients: on a CPU ATen also reads a
+  // second operand without axes, of another dtype, as a number that is not
+  // rounded to `dtype`.
+  DataType ScalingType(DataType dtype) const {
+    const bool is_narrow =
+        dtype == DataType::kFloat16 || dtype == DataType::kBFloat16;
+    const Operand& scale = operands_.back();
+    if (is_narrow && !call_->state().is_for_gpu() && scale.tensor &&
+        !scale.has_axes && scale.dtype != dtype)
+      return DataType::kFloat32;
+    return ComputeType(dtype);
+  }
+
  private:
   explicit PointwiseOperands(OpImporter& call) : call_(&call) {}
 

@@ -245,7 +245,13 @@ absl::Status BuildErfc(OpImporter& call) {
 
 absl::Status BuildFrac(OpImporter& call) {
   AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  return call.SetResult(call.Subtract(self, call.Unary<ait::TruncOp>(self)));
+  if (call.ToComputeType(self) == self)
+    return call.SetResult(call.Subtract(self, call.Unary<ait::TruncOp>(self)));
+  // Of 16 bits one operator, so that all of it reads the number rounded.
+  const Value rest =
+      call.Binary<ait::FmodOp>(self, call.FullLike(Scalar(1), self));
+  return call.SetResult(call.Where(call.Compare<ait::EqOp>(rest, Scalar(0)),
+                                   call.FullLike(Scalar(0), rest), rest));
 }
 
 absl::Status BuildSignBit(OpImporter& call) {

@@ -53,16 +53,20 @@ bool Scalar::IsExactIn(DataType dtype) const {
   if (!IsFloatingPoint(dtype)) return kind_ != Kind::kFloat;
   if (kind_ == Kind::kBool || dtype == DataType::kFloat64) return true;
   const double value = AsDouble();
-  if (std::isnan(value) || std::isinf(value)) return true;
+  return std::isnan(value) || RoundedTo(dtype).AsDouble() == value;
+}
+
+Scalar Scalar::RoundedTo(DataType dtype) const {
+  if (dtype == DataType::kFloat64) return AsDouble();
   const llvm::fltSemantics& semantics =
       dtype == DataType::kFloat16    ? llvm::APFloat::IEEEhalf()
       : dtype == DataType::kBFloat16 ? llvm::APFloat::BFloat()
                                      : llvm::APFloat::IEEEsingle();
-  llvm::APFloat converted(value);
+  llvm::APFloat number(AsDouble());
   bool loses_information = false;
-  converted.convert(semantics, llvm::APFloat::rmNearestTiesToEven,
-                    &loses_information);
-  return !loses_information;
+  number.convert(semantics, llvm::APFloat::rmNearestTiesToEven,
+                 &loses_information);
+  return number.convertToDouble();
 }
 
 }  // namespace aitune::frontend

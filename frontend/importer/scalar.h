@@ -55,6 +55,10 @@ class Scalar {
   // Precondition: is_static().
   bool IsExactIn(DataType dtype) const;
 
+  // The number of a floating `dtype` that is nearest, ties to even; infinity
+  // beyond its range. Precondition: is_static().
+  Scalar RoundedTo(DataType dtype) const;
+
  private:
   Kind kind_;
   int64_t int_ = 0;

@@ -1,5 +1,7 @@
 // Sorting along a short axis. Each entry's place is the number of entries that
 // come before it: n^2 comparisons, no branches, and stable by construction.
+#include <cmath>
+
 #include "absl/strings/str_cat.h"
 #include "frontend/importer/registry.h"
 
@@ -110,6 +112,20 @@ absl::Status BuildSort(OpImporter& call, bool values) {
   return SetSorted(call, dim, std::nullopt, descending, values);
 }
 
+// The least entry along an axis, of which NaN is the greatest.
+Value LeastBesideNan(OpImporter& call, Value self, int64_t dim) {
+  if (!IsFloatingPoint(call.DataTypeOf(self)))
+    return call.Reduce<ait::AminOp>(self, {dim});
+  const Value is_nan = call.Predicate<ait::IsNanOp>(self);
+  const Value least = call.Reduce<ait::AminOp>(
+      call.Where(is_nan, call.FullLike(INFINITY, self), self), {dim});
+  const Value numbers = call.Reduce<ait::AmaxOp>(
+      call.Where(is_nan, call.FullLike(0, self), call.FullLike(1, self)),
+      {dim});
+  return call.Where(call.Compare<ait::EqOp>(numbers, Scalar(0)),
+                    call.FullLike(NAN, least), least);
+}
+
 absl::Status BuildTopK(OpImporter& call) {
   if (call.IsResultUsed(1)) {
     return Reject(
@@ -128,7 +144,7 @@ absl::Status BuildTopK(OpImporter& call) {
   const mlir::RankedTensorType type =
       call.ReducedType(self, {dim}, DataType::kInt64);
   Value value = largest ? call.Reduce<ait::AmaxOp>(self, {dim})
-                        : call.Reduce<ait::AminOp>(self, {dim});
+                        : LeastBesideNan(call, self, dim);
   Value position = largest
                        ? Value(ait::ArgmaxOp::create(
                              call.builder(), call.location(), type, self, dim))

@@ -22,11 +22,14 @@ namespace {
 
 using Kind = Structure::Kind;
 
-// Whether two numbers or texts are the same, NaN the same as itself.
+// Whether two numbers or texts are the same: NaN is the same as itself, -0 not
+// the same as 0.
 bool AreSame(const c10::IValue& a, const c10::IValue& b) {
   if (a.tagKind() != b.tagKind()) return false;
-  if (a.isDouble() && std::isnan(a.toDouble())) return std::isnan(b.toDouble());
-  return a == b;
+  if (!a.isDouble()) return a == b;
+  const double left = a.toDouble(), right = b.toDouble();
+  if (std::isnan(left)) return std::isnan(right);
+  return left == right && std::signbit(left) == std::signbit(right);
 }
 
 }  // namespace

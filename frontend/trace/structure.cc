@@ -36,6 +36,24 @@ const char* KindName(Kind kind) {
   return "";
 }
 
+// Whether a list, dict or tuple with names has the type that the structure
+// says: of one that a parameter of type Any or a Union takes, the program may
+// ask it, which the leaves do not tell.
+bool HasTypeOf(const Structure& structure, const c10::IValue& value) {
+  const c10::TypePtr& type = InfoOf(structure).type;
+  if (type == nullptr) return true;
+  if (const auto list = type->cast<c10::ListType>())
+    return *list->getElementType() == *value.toList().elementType();
+  if (const auto dict = type->cast<c10::DictType>()) {
+    const c10::impl::GenericDict given = value.toGenericDict();
+    return *dict->getKeyType() == *given.keyType() &&
+           *dict->getValueType() == *given.valueType();
+  }
+  const auto given = value.type()->cast<c10::TupleType>();
+  return given != nullptr &&
+         given->name() == type->cast<c10::TupleType>()->name();
+}
+
 // Appends the leaves of `value`. Calls itself; throws what LibTorch throws.
 absl::Status AddLeaves(const Structure& structure, const c10::IValue& value,
                        const ValuePlace& place,
@@ -52,6 +70,8 @@ absl::Status AddLeaves(const Structure& structure, const c10::IValue& value,
     const c10::impl::GenericDict dict = value.toGenericDict();
     if (dict.size() != count)
       return Mismatch(place.Text(), absl::StrCat("a dict of ", count), value);
+    if (!HasTypeOf(structure, value))
+      return Mismatch(place.Text(), structure.type_name, value);
     for (size_t i = 0; i < count; ++i) {
       const auto found = dict.find(InfoOf(structure).keys[i]);
       if (found == dict.end())
@@ -72,6 +92,8 @@ absl::Status AddLeaves(const Structure& structure, const c10::IValue& value,
     return Mismatch(place.Text(),
                     absl::StrCat(KindName(structure.kind), " of ", count),
                     value);
+  if (!HasTypeOf(structure, value))
+    return Mismatch(place.Text(), structure.type_name, value);
   for (size_t i = 0; i < count; ++i)
     AITUNE_RETURN_IF_ERROR(AddLeaves(structure.children[i], elements[i],
                                      {&place, i, &structure}, leaves));
@@ -207,7 +229,7 @@ Structure NestingOf(const std::vector<c10::IValue>& values) {
 bool SameNesting(const Structure& a, const Structure& b) {
   if (IsLeaf(a) || IsLeaf(b)) return IsLeaf(a) && IsLeaf(b);
   if (a.kind != b.kind || a.children.size() != b.children.size() ||
-      a.keys != b.keys)
+      a.keys != b.keys || a.type_name != b.type_name)
     return false;
   for (size_t i = 0; i < a.children.size(); ++i) {
     if (!SameNesting(a.children[i], b.children[i])) return false;

@@ -122,6 +122,9 @@ std::optional<Sizes> ConvolutionSizes(const c10::FunctionSchema& schema,
   const int64_t channels = input.size(channel_axis);
   if (channels != (transposed ? weight.size(0) : weight.size(1) * groups))
     return std::nullopt;
+  // LibTorch takes no images without pixels, unless there are no images.
+  const bool has_images = channels > 0 && (!batched || input.size(0) > 0);
+  if (has_images && input.numel() == 0) return std::nullopt;
   std::vector<int64_t> result = input.sizes().vec();
   result[static_cast<size_t>(channel_axis)] =
       transposed ? weight.size(1) * groups : weight.size(0);

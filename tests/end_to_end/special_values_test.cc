@@ -1,5 +1,6 @@
-// Programs whose results differ for special values alone: infinities, zeros
-// with a sign, what half precision rounds to infinity, large integers.
+// Programs whose results differ for special values alone: infinities, NaN,
+// zeros with a sign, what half precision rounds to infinity, 0 or a whole
+// number, large integers.
 #include <ATen/ATen.h>
 #include <ATen/core/ivalue.h>
 
@@ -36,7 +37,7 @@ TEST_P(SpecialValues, AreAsInEager) {
       "def forward(self, x: Tensor):\n    return ", c.expression, "\n"));
   ASSERT_TRUE(model.ok()) << model.status();
   frontend::InputChoice choice;
-  choice.specs = {c.dtype == at::kHalf ? "float16[1..9]" : "float32[1..9]"};
+  choice.specs = {c.dtype == at::kHalf ? "float16[1..12]" : "float32[1..12]"};
   auto chosen = frontend::ChooseInputs(*model, choice);
   ASSERT_TRUE(chosen.ok()) << chosen.status();
   frontend::BuildOptions options;
@@ -46,13 +47,16 @@ TEST_P(SpecialValues, AreAsInEager) {
   EXPECT_TRUE((*compiled)->report().fallbacks.empty());
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const ValueList inputs(
-      {at::tensor({300.0f, 2.0f, 0.0f, -0.0f, -kInfinity, kInfinity, 1.0f})
+      {at::tensor({300.0f, 2.0f, 0.0f, -0.0f, -kInfinity, kInfinity, 1.0f,
+                   1.0f / 7, 0.7f, std::numeric_limits<float>::quiet_NaN()})
            .to(c.dtype)});
   auto ours = (*compiled)->Run(inputs);
   ASSERT_TRUE(ours.ok()) << ours.status();
   const at::Tensor result = ours->toTensor(),
                    expected = model->RunEager(inputs)->toTensor();
-  EXPECT_TRUE(at::allclose(result, expected, 1e-3, 1e-5, /*equal_nan=*/true))
+  EXPECT_EQ(result.scalar_type(), expected.scalar_type());
+  EXPECT_TRUE(at::allclose(result.to(at::kDouble), expected.to(at::kDouble),
+                           1e-3, 1e-5, /*equal_nan=*/true))
       << result << expected;
 }
 
@@ -74,6 +78,39 @@ const SpecialCase kCases[] = {
      "torch.where(torch.isfinite(x * x), x * x, torch.zeros_like(x))",
      at::kHalf},
     {"products_that_equal", "torch.where(x * x == x, x, x + 1.0)", at::kHalf},
+    // 7 / 7 is less than 1 before it is rounded.
+    {"floor_of_a_product", "torch.floor(x * 7)", at::kHalf},
+    {"integer_of_a_product", "(torch.nan_to_num(x, 0., 9., 9.) * 7).to(4)",
+     at::kHalf},
+    {"fraction_of_a_product", "torch.frac(x * 7)", at::kHalf},
+    {"remainder_of_a_product", "(x * 7) % 1", at::kHalf},
+    {"sign_of_what_is_0", "torch.sign(x * 1e-5 * 1e-4)", at::kHalf},
+    {"truth_of_what_is_0", "(x * 1e-5 * 1e-4).to(11)", at::kHalf},
+    {"inverse_of_what_is_0", "torch.reciprocal(x * 1e-5 * 1e-4)", at::kHalf},
+    {"first_of_the_same",
+     "torch.sigmoid(torch.nan_to_num(x) + 8.0).flip([0]).argmax(0)", at::kHalf},
+    {"division_by_a_large_sum", "x / ((x == x).to(4) * 200000).sum()",
+     at::kHalf},
+    {"product_with_a_large_sum",
+     "x * 0.001953125 * ((x == x).to(4) * 200000).sum()", at::kHalf},
+    {"number_that_is_rounded", "1.0 / (x - 0.7)", at::kHalf},
+    {"factor_that_is_rounded",
+     "1.0 / torch.sub(torch.full_like(x, 0.7), torch.ones_like(x), alpha=0.7)",
+     at::kHalf},
+    {"threshold_that_is_not", "torch.threshold(x, 0.7, 7.0)", at::kHalf},
+    {"softshrink_that_is_not", "torch.softshrink(x, 0.7)", at::kHalf},
+    {"root_of_half_precision", "torch.pow(x, 0.5)", at::kHalf},
+    {"inverse_root_of_half_precision", "torch.pow(x, -0.5)", at::kHalf},
+    {"integer_of_nan", "(x * 0).to(4) + 1", at::kFloat},
+    {"least_beside_nan", "torch.topk(x, 1, 0, False)[0]", at::kFloat},
+    {"norm_of_all",
+     "torch._weight_norm(torch.nan_to_num(x, 0., 9., 9.).unsqueeze(0), "
+     "torch.ones([]), -1)",
+     at::kFloat},
+    {"product_that_counts_0_times",
+     "torch.addmm(torch.ones([1]), x.unsqueeze(1), torch.ones([1, 2]), "
+     "alpha=0)",
+     at::kFloat},
 };
 
 INSTANTIATE_TEST_SUITE_P(, SpecialValues, testing::ValuesIn(kCases),

@@ -12,6 +12,9 @@ namespace aitune {
 
 void buildLowerToLLVMPipeline(OpPassManager &passManager,
                               const Target &target) {
+  // A program's conversions alone: those of approximations, which come next,
+  // have no other use for what is out of range than that it is some number.
+  passManager.addPass(createCpuDefineConversionsPass());
   // Approximations are written in arith and profit from the same clean-up.
   CpuExpandMathPassOptions mathOptions;
   mathOptions.hasBfloat16 = target.hasAvx512Bf16;

@@ -29,6 +29,17 @@ def CpuExpandMathPass : Pass<"ait-cpu-expand-math"> {
   ];
 }
 
+def CpuDefineConversionsPass : Pass<"ait-cpu-define-conversions"> {
+  let summary = "gives conversions of floats to signed integers the CPU's value where they have none";
+  let description = [{
+    To LLVM, arith.fptosi of NaN or of a number beyond the integer's range is
+    poison, so that it takes 0 * x, which is 0 or NaN, for 0 as an integer. The
+    instructions of x86, and so LibTorch, give the least integer, as this pass
+    does by a selection.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
 def CpuFreezeConversionsPass : Pass<"ait-cpu-freeze-conversions"> {
   let summary = "gives conversions of floats to integers some value where they have none";
   let description = [{

@@ -2,6 +2,7 @@
 #include "compiler/codegen/cpu/loops/PointEmitter.h"
 
 #include "compiler/codegen/linalg/PointwiseToScalar.h"
+#include "compiler/dialect/Ait.h"
 
 using namespace mlir;
 
@@ -165,6 +166,41 @@ Value PointEmitter::element(Value pointer, Type elementType, Value index) {
                              ArrayRef<LLVM::GEPArg>{LLVM::GEPArg(index)});
 }
 
+/// Whether no value of the dims gives an index outside of the tensor.
+static bool isWithin(RankedTensorType tensor, ArrayRef<AffineExpr> exprs,
+                     const DimTable &dims) {
+  const auto isOfAxis = [&](AffineExpr index, AffineExpr size) {
+    if (auto dim = dyn_cast<AffineDimExpr>(index)) {
+      std::optional<DimRange> range = dims.range(dim.getPosition());
+      return range && range->upper == size;
+    }
+    auto place = dyn_cast<AffineConstantExpr>(index);
+    auto count = dyn_cast<AffineConstantExpr>(size);
+    return place && count && place.getValue() >= 0 &&
+           place.getValue() < count.getValue();
+  };
+  return llvm::all_of(
+      llvm::zip_equal(exprs, mlir::ait::getSymbolicSizes(tensor)),
+      [&](auto axis) {
+        return isOfAxis(std::get<0>(axis), std::get<1>(axis));
+      });
+}
+
+/// The scalar at `pointer`, which is read only if a lane of `mask` is active,
+/// as it may be outside of all memory otherwise; else 0.
+Value PointEmitter::loadIfAny(Value mask, Value pointer, Type type) {
+  Value any =
+      vector::ReductionOp::create(b, location, vector::CombiningKind::OR, mask);
+  auto one = VectorType::get({1}, type);
+  Value isRead = vector::BroadcastOp::create(
+      b, location, VectorType::get({1}, any.getType()), any);
+  Value loaded = LLVM::MaskedLoadOp::create(
+      b, location, one, pointer, isRead,
+      arith::ConstantOp::create(b, location, b.getZeroAttr(one)),
+      static_cast<unsigned>(bytesOf(type)));
+  return vector::ExtractOp::create(b, location, loaded, ArrayRef<int64_t>{0});
+}
+
 Value PointEmitter::load(BlockArgument argument, ArrayRef<AffineExpr> exprs) {
   auto tensor = cast<RankedTensorType>(argument.getType());
   Type elementType = tensor.getElementType();
@@ -175,8 +211,10 @@ Value PointEmitter::load(BlockArgument argument, ArrayRef<AffineExpr> exprs) {
   Value value;
   if (!isLaneVarying(simplified)) {
     Value at = element(pointer, elementType, materializeUniform(simplified));
-    value =
-        LLVM::LoadOp::create(b, location, inMemory, at, bytesOf(elementType));
+    Value mask = isWithin(tensor, exprs, dims) ? Value() : branchMask();
+    value = mask ? loadIfAny(mask, at, inMemory)
+                 : LLVM::LoadOp::create(b, location, inMemory, at,
+                                        bytesOf(elementType));
   } else {
     EmissionScope *scope = laneScope();
     unsigned laneDim = *scope->laneDim;

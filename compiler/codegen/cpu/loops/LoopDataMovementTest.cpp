@@ -2,6 +2,9 @@
 #include "compiler/codegen/cpu/loops/LoopKernelTesting.h"
 #include "runtime/cpu/kernel_abi.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 namespace aitune {
 namespace testing {
 namespace {
@@ -28,6 +31,51 @@ func.func private @f(%a: tensor<3x5x17xf32>, %b: tensor<5x1xf32>, %c: tensor<17x
         expected[(i * 5 + j) * 17 + k] =
             a[(i * 5 + j) * 17 + k] + b[j] - c[(k * 3 + i) * 5 + j];
   expectNear(result, expected, 0, "broadcast");
+}
+
+/// Memory between two pages that can't be read.
+class GuardedMemory {
+public:
+  GuardedMemory() {
+    base = static_cast<char *>(
+        mmap(nullptr, 3 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    mprotect(base + page, page, PROT_READ | PROT_WRITE);
+  }
+  ~GuardedMemory() { munmap(base, 3 * page); }
+  char *begin() { return base + page; }
+  char *end() { return begin() + page; }
+
+private:
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  char *base;
+};
+
+// What is one number for a row is not read for the rows of the padding.
+TEST_P(LoopDataMovementTest, PaddingOfRowsReadsNothingOutside) {
+  RunnableKernel kernel = compile(R"(
+func.func private @f(%a: tensor<4x1xi8>, %b: tensor<1x33xi8>) -> tensor<6x37xi8>
+    attributes {ait.kind = #ait.kind<loop>} {
+  %ae = ait.expand %a : tensor<4x1xi8> -> tensor<4x33xi8>
+  %be = ait.expand %b : tensor<1x33xi8> -> tensor<4x33xi8>
+  %m = ait.mul %ae, %be : tensor<4x33xi8>
+  %p = ait.pad %m {low = array<i64: 1, 2>, high = array<i64: 1, 2>, value = 9.0} : tensor<4x33xi8> -> tensor<6x37xi8>
+  return %p : tensor<6x37xi8>
+})");
+  GuardedMemory memory;
+  std::vector<int8_t> b(33), result(6 * 37);
+  for (int j = 0; j < 33; ++j)
+    b[j] = static_cast<int8_t>(j);
+  for (char *a : {memory.begin(), memory.end() - 4}) {
+    for (int i = 0; i < 4; ++i)
+      a[i] = static_cast<char>(i + 1);
+    ASSERT_TRUE(kernel.run("f", {a, b.data(), result.data()}));
+    for (int i = 0; i < 6; ++i)
+      for (int j = 0; j < 37; ++j) {
+        const bool isInside = i >= 1 && i < 5 && j >= 2 && j < 35;
+        ASSERT_EQ(result[i * 37 + j],
+                  isInside ? static_cast<int8_t>(i * (j - 2)) : 9);
+      }
+  }
 }
 
 // Of each element type, every `step`th element to the last of a row, forwards

@@ -17,6 +17,16 @@ Value PointEmitter::activeMask() const {
   return nullptr;
 }
 
+Value PointEmitter::branchMask() const {
+  bool isBranch = false;
+  for (EmissionScope *scope = current; scope; scope = scope->parent) {
+    isBranch |= scope->isBranch && scope->mask;
+    if (scope->laneDim)
+      break;
+  }
+  return isBranch ? activeMask() : Value();
+}
+
 Value PointEmitter::i64(int64_t value) {
   return arith::ConstantIntOp::create(b, location, value, 64);
 }

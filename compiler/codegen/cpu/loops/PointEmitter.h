@@ -115,6 +115,9 @@ public:
 
   /// The mask of the innermost scope that has one; null if none has.
   mlir::Value activeMask() const;
+  /// The same where a branch that only some lanes take is being emitted, whose
+  /// code all run; else null.
+  mlir::Value branchMask() const;
   mlir::Value broadcast(mlir::Value value, int64_t lanes);
   mlir::Value i64(int64_t value);
   /// The mask, a vector<lanes x i1>, in which the first `count` (i64) lanes are
@@ -173,6 +176,8 @@ private:
   /// there is no tile, or the buffer is not in order along its dim.
   mlir::Value loadFromTile(mlir::Value pointer, mlir::Type elementType,
                            const LinearForm &address);
+  mlir::Value loadIfAny(mlir::Value mask, mlir::Value pointer,
+                        mlir::Type type);
   /// The lanes at `address`, between which it changes by -1 or by a few
   /// elements, out of whole vectors of memory between the first and the last;
   /// null for other strides.

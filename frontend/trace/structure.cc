@@ -36,6 +36,12 @@ const char* KindName(Kind kind) {
   return "";
 }
 
+// Whether a program takes them for the same; what is known of tensors' sizes
+// makes no difference.
+bool SameType(const c10::TypePtr& a, const c10::TypePtr& b) {
+  return a == b || *a == *b || a->annotation_str() == b->annotation_str();
+}
+
 // Whether a list, dict or tuple with names has the type that the structure
 // says: of one that a parameter of type Any or a Union takes, the program may
 // ask it, which the leaves do not tell.
@@ -43,11 +49,11 @@ bool HasTypeOf(const Structure& structure, const c10::IValue& value) {
   const c10::TypePtr& type = InfoOf(structure).type;
   if (type == nullptr) return true;
   if (const auto list = type->cast<c10::ListType>())
-    return *list->getElementType() == *value.toList().elementType();
+    return SameType(list->getElementType(), value.toList().elementType());
   if (const auto dict = type->cast<c10::DictType>()) {
     const c10::impl::GenericDict given = value.toGenericDict();
-    return *dict->getKeyType() == *given.keyType() &&
-           *dict->getValueType() == *given.valueType();
+    return SameType(dict->getKeyType(), given.keyType()) &&
+           SameType(dict->getValueType(), given.valueType());
   }
   const auto given = value.type()->cast<c10::TupleType>();
   return given != nullptr &&

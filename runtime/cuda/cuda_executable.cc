@@ -93,7 +93,14 @@ struct CudaExecutable::Impl {
   absl::Status Run(absl::Span<const TensorView> inputs,
                    absl::Span<RegionValue> outputs, CUstream stream,
                    bool with_graph);
-  // Queues each step; `context` is of this instance.
+  // Queues a run on these addresses, which are aligned; `context` is of this
+  // instance.
+  absl::Status RunAt(const CudaInstance& instance,
+                     CudaInstance::Context& context,
+                     absl::Span<void* const> from, absl::Span<void* const> to,
+                     absl::Span<RegionValue> outputs, CUstream stream,
+                     bool with_graph);
+  // As RunAt, step by step.
   absl::Status RunSteps(const CudaInstance& instance,
                         CudaInstance::Context& context,
                         absl::Span<void* const> from,
@@ -153,32 +160,44 @@ absl::Status CudaExecutable::Impl::Run(absl::Span<const TensorView> inputs,
                           ScopedGate::Enter(gate.get(), stream));
   AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<CudaInstance::Context> context,
                           instance->Take(stream));
-  const Addresses from = InputAddresses(inputs), to = OutputAddresses(outputs);
-  absl::Status status;
-  // The first run of a context has the libraries load their code, which a
-  // recording does not allow.
-  if (with_graph && context->ran) {
-    CudaInstance::Recording recording;
-    recording.mutex = &recording_mutex;
-    recording.regions = region_recorder.get();
-    recording.stream =
-        region_recorder ? region_recorder->stream() : recorder.get();
-    status = instance->RunGraph(*context, from, to, stream, recording);
-    if (recording.refused) {
-      if (SetGraphReason(absl::StrCat(
-              "skipping CUDA graphs due to unsupported operations: LibTorch "
-              "runs some that can't be recorded: ",
-              std::string(status.message()))))
-        Log(LogChannel::kPerfHints, GraphReason());
-      status = recording.tried
-                   ? *recording.tried
-                   : RunSteps(*instance, *context, from, to, outputs, stream);
-    }
-  } else {
-    status = RunSteps(*instance, *context, from, to, outputs, stream);
-  }
+  const Addresses given_from = InputAddresses(inputs),
+                  given_to = OutputAddresses(outputs);
+  Addresses from = given_from, to = given_to;
+  absl::Status status = instance->Align(*context, absl::MakeSpan(from),
+                                        absl::MakeSpan(to), stream);
+  if (status.ok())
+    status = RunAt(*instance, *context, from, to, outputs, stream, with_graph);
+  if (status.ok())
+    status = instance->CopyBack(from, to, given_from, given_to, stream);
   instance->Return(std::move(context), stream);
   return status;
+}
+
+absl::Status CudaExecutable::Impl::RunAt(const CudaInstance& instance,
+                                         CudaInstance::Context& context,
+                                         absl::Span<void* const> from,
+                                         absl::Span<void* const> to,
+                                         absl::Span<RegionValue> outputs,
+                                         CUstream stream, bool with_graph) {
+  // The first run of a context has the libraries load their code, which a
+  // recording does not allow.
+  if (!with_graph || !context.ran)
+    return RunSteps(instance, context, from, to, outputs, stream);
+  CudaInstance::Recording recording;
+  recording.mutex = &recording_mutex;
+  recording.regions = region_recorder.get();
+  recording.stream =
+      region_recorder ? region_recorder->stream() : recorder.get();
+  absl::Status status = instance.RunGraph(context, from, to, stream, recording);
+  if (!recording.refused) return status;
+  if (SetGraphReason(absl::StrCat(
+          "skipping CUDA graphs due to unsupported operations: LibTorch runs "
+          "some that can't be recorded: ",
+          std::string(status.message()))))
+    Log(LogChannel::kPerfHints, GraphReason());
+  return recording.tried
+             ? *recording.tried
+             : RunSteps(instance, context, from, to, outputs, stream);
 }
 
 absl::Status CudaExecutable::Impl::RunSteps(const CudaInstance& instance,
@@ -326,9 +345,17 @@ absl::Status CudaExecutable::RunPart(absl::Span<const TensorView> inputs,
                           ScopedGate::Enter(impl_->gate.get(), stream));
   AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<CudaInstance::Context> context,
                           instance->Take(stream));
-  const Addresses to = OutputAddresses(outputs);
-  instance->Patch(*context, InputAddresses(inputs), to);
-  absl::Status status = instance->Enqueue(*context, stream, steps);
+  const Addresses given_from = InputAddresses(inputs),
+                  given_to = OutputAddresses(outputs);
+  Addresses from = given_from, to = given_to;
+  absl::Status status = instance->Align(*context, absl::MakeSpan(from),
+                                        absl::MakeSpan(to), stream);
+  if (status.ok()) {
+    instance->Patch(*context, from, to);
+    status = instance->Enqueue(*context, stream, steps);
+  }
+  if (status.ok())
+    status = instance->CopyBack(from, to, given_from, given_to, stream);
   if (status.ok())
     status = impl_->device.driver().Check(
         impl_->device.driver().cuStreamSynchronize(stream),
@@ -358,7 +385,6 @@ absl::StatusOr<std::vector<StepProfile>> CudaExecutable::Profile(
                           ScopedGate::Enter(impl.gate.get(), stream));
   AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<CudaInstance::Context> context,
                           instance->Take(stream));
-  instance->Patch(*context, InputAddresses(inputs), OutputAddresses(outputs));
   AITUNE_ASSIGN_OR_RETURN(const Event start, Event::Create(impl.device, true));
   AITUNE_ASSIGN_OR_RETURN(const Event end, Event::Create(impl.device, true));
   std::vector<StepProfile> profiles;
@@ -386,6 +412,11 @@ absl::StatusOr<std::vector<StepProfile>> CudaExecutable::Profile(
   absl::Status status = impl.device.driver().Check(
       impl.device.driver().cuStreamSynchronize(stream),
       "waiting for a call that is profiled");
+  Addresses from = InputAddresses(inputs), to = OutputAddresses(outputs);
+  if (status.ok())
+    status = instance->Align(*context, absl::MakeSpan(from), absl::MakeSpan(to),
+                             stream);
+  if (status.ok()) instance->Patch(*context, from, to);
   if (status.ok()) status = instance->TakeFailedCheck(*context);
   for (int step = 0; step < instance->step_count() && status.ok(); ++step) {
     const absl::StatusOr<double> microseconds =

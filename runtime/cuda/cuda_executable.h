@@ -68,10 +68,12 @@ class CudaExecutable : public Executable {
   ~CudaExecutable() override;
 
   // Queues one run of the model on `stream`. Inputs and outputs are the GPU's
-  // memory, aligned to 16 bytes, and must stay until the stream has got there;
-  // otherwise as Executable::Run. kResourceExhausted when memory is short: the
-  // executable stays usable. kInvalidArgument also for what TakeFailedCheck
-  // gives: this call then queued nothing. Thread-safe, also on several streams.
+  // memory and must stay until the stream has got there; what is not aligned
+  // to 16 bytes is copied to memory that is, and what is written there is
+  // copied back. Otherwise as Executable::Run. kResourceExhausted when memory
+  // is short: the executable stays usable. kInvalidArgument also for what
+  // TakeFailedCheck gives: this call then queued nothing. Thread-safe, also on
+  // several streams.
   using Executable::Run;
   absl::Status Run(absl::Span<const TensorView> inputs,
                    absl::Span<RegionValue> outputs,

@@ -63,6 +63,9 @@ class CudaInstance {
     Graph staged;
     // Buffers of the inputs, then of the outputs.
     std::vector<DeviceBuffer> staging;
+    // Buffers for those inputs, then outputs, that a call gave at addresses
+    // that are not aligned; the others' are empty.
+    std::vector<DeviceBuffer> aligned;
   };
   absl::StatusOr<std::unique_ptr<Context>> NewContext() const;
 
@@ -70,7 +73,19 @@ class CudaInstance {
     return aitune::CheckOutputs(plan_, layout_, outputs);
   }
 
-  // Sets the addresses of a call's inputs and outputs in `context`.
+  // Changes the addresses that are not aligned to 16 bytes to those of buffers
+  // of `context`, which get the inputs' elements on `stream`. CopyBack, after
+  // the run, queues copies of what the call has written in such buffers to the
+  // addresses that were given. kResourceExhausted when memory is short.
+  absl::Status Align(Context& context, absl::Span<void*> inputs,
+                     absl::Span<void*> outputs, CUstream stream) const;
+  absl::Status CopyBack(absl::Span<void* const> inputs,
+                        absl::Span<void* const> outputs,
+                        absl::Span<void* const> given_inputs,
+                        absl::Span<void* const> given_outputs,
+                        CUstream stream) const;
+  // Sets the addresses of a call's inputs and outputs, all aligned, in
+  // `context`.
   void Patch(Context& context, absl::Span<void* const> inputs,
              absl::Span<void* const> outputs) const;
   // Queues all steps, or the first `steps`. Patch must come before.
@@ -176,7 +191,12 @@ class CudaInstance {
   absl::StatusOr<Graph> Record(Context& context, absl::Span<void* const> inputs,
                                absl::Span<void* const> outputs, CUstream stream,
                                Recording& recording) const;
+  // Memory of calls' inputs and outputs, counted as such.
+  absl::StatusOr<std::vector<DeviceBuffer>> NewStaging(
+      absl::Span<const int64_t> bytes) const;
   absl::Status Stage(Context& context) const;
+  absl::Status QueueCopy(void* to, const void* from, int64_t bytes,
+                         CUstream stream) const;
 
   const Device& device_;
   const LoadedPlan& plan_;

@@ -2,11 +2,8 @@
 // caller's addresses.
 #include <algorithm>
 #include <mutex>
-#include <numeric>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
-#include "runtime/control/memory_budget.h"
 #include "runtime/cuda/cuda_instance.h"
 #include "runtime/status/status_macros.h"
 
@@ -18,28 +15,6 @@ namespace {
 constexpr size_t kMostRecorded = 4;
 
 }  // namespace
-
-absl::Status CudaInstance::Stage(Context& context) const {
-  if (!context.staging.empty()) return absl::OkStatus();
-  std::vector<DeviceBuffer> staging;
-  int64_t bytes_in_all = 0;
-  for (const std::vector<int64_t>* sizes : {&input_bytes_, &output_bytes_})
-    bytes_in_all = std::accumulate(sizes->begin(), sizes->end(), bytes_in_all);
-  // Counted before the budget is asked.
-  staging_bytes_ += bytes_in_all;
-  absl::Cleanup uncount = [&] { staging_bytes_ -= bytes_in_all; };
-  AITUNE_RETURN_IF_ERROR(CheckMemoryBudget());
-  for (const std::vector<int64_t>* sizes : {&input_bytes_, &output_bytes_}) {
-    for (int64_t bytes : *sizes) {
-      AITUNE_ASSIGN_OR_RETURN(DeviceBuffer buffer,
-                              DeviceBuffer::Allocate(device_, bytes));
-      staging.push_back(std::move(buffer));
-    }
-  }
-  std::move(uncount).Cancel();
-  context.staging = std::move(staging);
-  return absl::OkStatus();
-}
 
 absl::StatusOr<Graph> CudaInstance::Record(Context& context,
                                            absl::Span<void* const> inputs,
@@ -118,16 +93,9 @@ absl::Status CudaInstance::RunGraph(Context& context,
   const auto staged_inputs = absl::MakeConstSpan(staged).first(inputs.size());
   const auto staged_outputs =
       absl::MakeConstSpan(staged).subspan(inputs.size());
-  auto copy = [&](void* to, const void* from, int64_t bytes) -> absl::Status {
-    if (bytes == 0) return absl::OkStatus();
-    return device_.driver().Check(
-        device_.driver().cuMemcpyDtoDAsync(reinterpret_cast<CUdeviceptr>(to),
-                                           reinterpret_cast<CUdeviceptr>(from),
-                                           bytes, stream),
-        "copying an input or output");
-  };
   for (size_t i = 0; i < inputs.size(); ++i) {
-    AITUNE_RETURN_IF_ERROR(copy(staged_inputs[i], inputs[i], input_bytes_[i]));
+    AITUNE_RETURN_IF_ERROR(
+        QueueCopy(staged_inputs[i], inputs[i], input_bytes_[i], stream));
   }
   absl::Status status;
   if (!context.staged) {
@@ -142,11 +110,11 @@ absl::Status CudaInstance::RunGraph(Context& context,
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (plan_.is_written(static_cast<int>(i)))
       AITUNE_RETURN_IF_ERROR(
-          copy(inputs[i], staged_inputs[i], input_bytes_[i]));
+          QueueCopy(inputs[i], staged_inputs[i], input_bytes_[i], stream));
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     AITUNE_RETURN_IF_ERROR(
-        copy(outputs[i], staged_outputs[i], output_bytes_[i]));
+        QueueCopy(outputs[i], staged_outputs[i], output_bytes_[i], stream));
   }
   return status;
 }

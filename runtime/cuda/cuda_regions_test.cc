@@ -332,6 +332,31 @@ TEST_F(LendingTest, WhatARegionWritesIsTheCallers) {
   EXPECT_EQ(recorder_->recordings, 5);
 }
 
+// Kernels read it in aligned memory, to which it is copied. (The made-up graph
+// of a third call would not run the region.)
+TEST_F(LendingTest, WhatARegionWritesIsTheCallersWhereItIsNotAligned) {
+  CudaExecutable::Options options;
+  options.recorder = recorder_;
+  std::vector<std::unique_ptr<FallbackRegion>> regions;
+  regions.push_back(std::make_unique<WriteInput>());
+  auto loaded = CudaExecutable::Load(FakeDevice(), TwiceLent(), {"cubin"}, {},
+                                     std::move(regions), options);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  executable_ = *std::move(loaded);
+  std::vector<float> x = {-1, 3, 4, 5};
+  y_.assign(3, 0);
+  std::vector<RegionValue> outputs{View(y_, {3})};
+  for (int call = 1; call <= 2; ++call) {
+    ASSERT_TRUE(executable_
+                    ->Run({TensorView{x.data() + 1, DataType::kFloat32, {3}}},
+                          absl::MakeSpan(outputs), nullptr)
+                    .ok());
+    EXPECT_THAT(x, ElementsAre(-1, 3 + call, 4, 5));
+    EXPECT_THAT(y_, ElementsAre(2 * (3 + call), 8, 10));
+  }
+  EXPECT_FALSE(twice.is_misaligned);
+}
+
 TEST_F(LendingTest, TheGatesErrorEndsTheRun) {
   LoadLending(/*recordable=*/true);
   gate_->error = absl::ResourceExhaustedError("no room for the state");

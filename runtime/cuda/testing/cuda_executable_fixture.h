@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct Twice {
   bool has_checks = false;          // it has, and refuses negative floats
   int64_t symbol = -1;              // the symbol that the last launch got
   std::vector<int32_t> next_waits;  // the last parameter of each launch
+  bool is_misaligned = false;       // a launch got an address off 16 bytes
 };
 inline Twice twice;
 
@@ -27,6 +29,8 @@ inline Twice twice;
 inline FakeGpu::Work LaunchTwice(void** parameters) {
   const float* from = *static_cast<float**>(*parameters++);
   float* to = *static_cast<float**>(*parameters++);
+  for (const float* data : {from, static_cast<const float*>(to)})
+    twice.is_misaligned |= reinterpret_cast<uintptr_t>(data) % 16 != 0;
   KernelCheck* check = nullptr;
   if (twice.has_checks) check = *static_cast<KernelCheck**>(*parameters++);
   const int64_t count = *static_cast<int64_t*>(*parameters++);

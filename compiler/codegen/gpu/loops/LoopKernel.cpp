@@ -10,6 +10,8 @@
 #include "runtime/status/status_macros.h"
 #include "llvm/Support/FormatVariadic.h"
 
+#include <limits>
+
 using namespace mlir;
 
 namespace aitune {
@@ -155,12 +157,15 @@ private:
     }
     int64_t chunks = llvm::divideCeil(*size, stride);
     bool isWhole = chunks * stride == *size;
+    bool fitsInt =
+        chunks * schedule.groupThreads <= std::numeric_limits<int32_t>::max();
     auto inChunk = [&] {
       bind(axes, "i", "i");
       body();
     };
     printer.block(
-        llvm::formatv("for (int c = 0; c < {0}; ++c)", chunks),
+        llvm::formatv("for ({0} c = 0; c < {1}; ++c)",
+                      fitsInt ? "int" : "Index", chunks),
         [](PrintScope &) {},
         [&] {
           std::string first = chunks == 1 ? std::string("thread")

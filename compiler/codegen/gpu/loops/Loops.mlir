@@ -229,4 +229,13 @@ func.func private @sum_beside(%x: tensor<?xf32, #odd>) -> (tensor<?xf32, #odd>, 
   return %y, %sum : tensor<?xf32, #odd>, tensor<1xf32>
 }
 
+// A step of the loop times the threads is more than an int holds.
+// CHECK-LABEL: === sum_of_many: rows, 1 x 1024 threads, packs of 1
+// CHECK: for (Index c = 0; c < 2097153; ++c)
+// CHECK-NEXT: const Index i = (c * 1024 + thread);
+func.func private @sum_of_many(%x: tensor<2147484671xf32>) -> tensor<1xf32> attributes {ait.kind = #ait.kind<loop>} {
+  %0 = ait.sum %x {dims = array<i64: 0>} : tensor<2147484671xf32> -> tensor<1xf32>
+  return %0 : tensor<1xf32>
+}
+
 }

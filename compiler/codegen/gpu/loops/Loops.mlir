@@ -238,4 +238,19 @@ func.func private @sum_of_many(%x: tensor<2147484671xf32>) -> tensor<1xf32> attr
   return %0 : tensor<1xf32>
 }
 
+// Which half of the sum's axis it is tells only the loop over it: a load that
+// depends on that stays inside.
+// CHECK-LABEL: === sum_of_halves: elementwise, {{.*}} packs of 4
+// CHECK-NOT: r0 < 2
+// CHECK: for (Index r0 = 0; r0 < 6; ++r0)
+// CHECK: if (r0 < 2)
+// CHECK: in1[
+func.func private @sum_of_halves(%x: tensor<80000x2x64xf32>, %y: tensor<80000x1x64xf32>, %z: tensor<80000x1x64xf32>) -> tensor<160000x1x64xf32> attributes {ait.kind = #ait.kind<loop>} {
+  %0 = ait.expand %y : tensor<80000x1x64xf32> -> tensor<80000x4x64xf32>
+  %1 = ait.concat %x, %0 {dim = 1 : i64} : (tensor<80000x2x64xf32>, tensor<80000x4x64xf32>) -> tensor<80000x6x64xf32>
+  %2 = ait.sum %1 {dims = array<i64: 1>} : tensor<80000x6x64xf32> -> tensor<80000x1x64xf32>
+  %3 = ait.concat %2, %z {dim = 0 : i64} : (tensor<80000x1x64xf32>, tensor<80000x1x64xf32>) -> tensor<160000x1x64xf32>
+  return %3 : tensor<160000x1x64xf32>
+}
+
 }

@@ -31,6 +31,7 @@ struct PrintScope : PointScope<PrintScope, std::string> {
   /// known outside.
   std::string condition;
   bool conditionVariesWithLane = false; ///< whether lanes differ in `condition`
+  llvm::SmallVector<unsigned, 4> conditionDims; ///< that `condition` names
   /// The names of the packs that were loaded, by argument and address.
   llvm::DenseMap<Key, std::string> packs;
 };
@@ -141,6 +142,7 @@ private:
   struct Condition {
     std::string text;
     bool variesWithLane;
+    llvm::SmallVector<unsigned, 4> dims; ///< that `text` names
   };
   std::optional<Condition> indexCondition(mlir::Value condition, Body &body);
 

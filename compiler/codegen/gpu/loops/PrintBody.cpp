@@ -50,8 +50,10 @@ PointPrinter::indexCondition(Value condition, Body &body) {
                              rhs = indexCondition(both.getRhs(), body);
     if (!lhs || !rhs)
       return std::nullopt;
-    return Condition{lhs->text + " && " + rhs->text,
-                     lhs->variesWithLane || rhs->variesWithLane};
+    lhs->text += " && " + rhs->text;
+    lhs->variesWithLane |= rhs->variesWithLane;
+    lhs->dims.append(rhs->dims);
+    return lhs;
   }
   auto compare = condition.getDefiningOp<arith::CmpIOp>();
   if (!compare)
@@ -74,6 +76,8 @@ PointPrinter::indexCondition(Value condition, Body &body) {
              rhs = trackIndex(compare.getRhs(), body.loops);
   if (!lhs || !rhs)
     return std::nullopt;
+  SmallVector<unsigned, 4> names = dimsOf(lhs);
+  names.append(dimsOf(rhs));
   bool varies = false;
   PrintScope *lane = laneScope();
   if (lane && (lhs.isFunctionOfDim(*lane->laneDim) ||
@@ -86,10 +90,10 @@ PointPrinter::indexCondition(Value condition, Body &body) {
       auto atFirst = [&](AffineExpr expr) {
         return indexWith(*lane, *lane->laneDim, lane->laneBase, expr);
       };
-      return Condition{atFirst(lhs) + spelling + atFirst(rhs), false};
+      return Condition{atFirst(lhs) + spelling + atFirst(rhs), false, names};
     }
   }
-  return Condition{index(lhs) + spelling + index(rhs), varies};
+  return Condition{index(lhs) + spelling + index(rhs), varies, names};
 }
 
 std::string PointPrinter::select(scf::IfOp op, Value onTrue, Value onFalse,
@@ -107,6 +111,8 @@ std::string PointPrinter::select(scf::IfOp op, Value onTrue, Value onFalse,
           scope.isBranch = true;
           scope.condition = known ? holds : "";
           scope.conditionVariesWithLane = known && known->variesWithLane;
+          if (known)
+            scope.conditionDims = known->dims;
         },
         [&] { line(name + " = " + evaluateApart(value, body) + ";"); });
   };

@@ -64,12 +64,15 @@ std::string PointPrinter::loadPack(PrintScope *lane, BlockArgument argument,
   }
   // The conditions between the load and its place, innermost last.
   std::string condition;
+  SmallVector<unsigned, 4> moved = dimsOf(place);
   for (PrintScope *scope = current; scope != lane; scope = scope->parent)
-    if (scope->isBranch)
+    if (scope->isBranch) {
       condition =
           scope->condition + (condition.empty() ? "" : " && " + condition);
+      moved.append(scope->conditionDims);
+    }
   // Dims that loops inside the lanes bind cannot be moved out of them.
-  for (unsigned dim : dimsOf(place)) {
+  for (unsigned dim : moved) {
     if (dim == *lane->laneDim)
       continue;
     for (PrintScope *scope = current; scope != home; scope = scope->parent)

@@ -116,6 +116,63 @@ TEST_F(CudaExecutableTest, ACallRunsTheAlternativeOfItsSizes) {
   }
 }
 
+// Where a batch may be empty. The libraries refuse such sizes; a kernel before
+// lets no other start early for a call that there is not.
+TEST_F(CudaExecutableTest, ALibraryCallWithoutResultsDoesNothing) {
+  TestPlan plan;
+  const SizeExpression n = plan.Symbol(0, 8, 0, 0), four(4), one(1);
+  const int rows = plan.Input({n, four}), square = plan.Input({four, four}),
+            images = plan.Input({n, four, one, one}),
+            filter = plan.Input({four, four, one, one}), x = plan.Input({four}),
+            products = plan.Output({n, four}),
+            sums = plan.Output({n, four, one, one}), t = plan.Output({four}),
+            y = plan.Output({four});
+  const auto add_kernel = [&](int from, int to, bool waits) {
+    CudaKernelLaunch* launch =
+        plan.AddStep({from}, {to})->mutable_cuda_kernel();
+    launch->set_symbol("four");
+    *launch->mutable_grid_x() = ToProto(one);
+    launch->set_block_x(32);
+    launch->set_programmatic(waits);
+  };
+  plan.AddStep({rows, square}, {products})->mutable_matmul();
+  add_kernel(x, t, /*waits=*/true);
+  ConvolutionCall* convolution =
+      plan.AddStep({images, filter}, {sums})->mutable_convolution();
+  convolution->set_groups(1);
+  for (int axis = 0; axis < 2; ++axis) {
+    convolution->add_stride(1);
+    convolution->add_padding_low(0);
+    convolution->add_padding_high(0);
+    convolution->add_dilation(1);
+  }
+  add_kernel(t, y, /*waits=*/false);
+  for (int output : {products, sums, t, y}) plan.plan.add_output_values(output);
+  plan.plan.set_device("cuda");
+  std::vector<int32_t> next_waits;
+  gpu.kernels["four"] = [&](void** parameters) -> FakeGpu::Work {
+    next_waits.push_back(*static_cast<int32_t*>(parameters[3]));
+    return [] {};
+  };
+  auto loaded =
+      CudaExecutable::Load(FakeDevice(), plan.plan, {"cubin"}, {}, {}, {});
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  executable_ = *std::move(loaded);
+  std::vector<float> none, many(16), few(4), results(4), last(4);
+  for (int call = 0; call < 2; ++call) {
+    std::vector<RegionValue> outputs{View(none, {0, 4}),
+                                     View(none, {0, 4, 1, 1}),
+                                     View(results, {4}), View(last, {4})};
+    const absl::Status status = executable_->Run(
+        {View(none, {0, 4}), View(many, {4, 4}), View(none, {0, 4, 1, 1}),
+         View(many, {4, 4, 1, 1}), View(few, {4})},
+        absl::MakeSpan(outputs), nullptr);
+    ASSERT_TRUE(status.ok()) << status;
+  }
+  EXPECT_THAT(next_waits, testing::Each(0));
+  EXPECT_EQ(next_waits.size(), 4u);  // two of them into a graph
+}
+
 // FourTimes with kernels that wait by themselves, or do not, and, before each
 // of them, one whose grid has no blocks.
 ExecutablePlan FourTimesWaiting(bool first_waits, bool second_waits) {

@@ -50,7 +50,10 @@ absl::StatusOr<std::unique_ptr<CudaInstance>> CudaInstance::Create(
     absl::Status status;
     if (step.has_cuda_kernel()) {
       status = instance->PrepareKernel(static_cast<int>(s), kernels);
-    } else if (!IsLibraryCall(step) && !step.has_fallback()) {
+    } else if (IsLibraryCall(step)) {
+      instance->launches_[s].is_empty =
+          ElementCount(instance->layout_.sizes(steps[s].outputs[0])) == 0;
+    } else if (!step.has_fallback()) {
       status = absl::InvalidArgumentError("it has no code for a GPU");
     }
     if (!status.ok()) return InStep(steps[s], status);
@@ -143,7 +146,7 @@ void CudaInstance::FindWaits(AfterCall next) {
                      !ReadsWrittenOperand(plan_.plan(), *steps_[step].proto);
   };
   auto runs = [&](size_t step) {
-    return layout_.runs(static_cast<int>(step)) &&
+    return layout_.runs(static_cast<int>(step)) && !launches_[step].is_empty &&
            (launches_[step].function == nullptr || launches_[step].HasBlocks());
   };
   int32_t next_waits = 0;
@@ -168,10 +171,8 @@ void CudaInstance::FindWaits(AfterCall next) {
   for (size_t s = 0; s < steps_.size(); ++s) {
     if (!runs(s)) continue;
     const Step& step = *steps_[s].proto;
-    launches_[s].ends_before =
-        after_library && step.has_convolution() &&
-        ReadsWrittenOperand(plan_.plan(), step) &&
-        ElementCount(layout_.sizes(steps_[s].outputs[0])) > 0;
+    launches_[s].ends_before = after_library && step.has_convolution() &&
+                               ReadsWrittenOperand(plan_.plan(), step);
     after_library = IsLibraryCall(step);
   }
 }
@@ -196,7 +197,7 @@ absl::Status CudaInstance::PrepareLibraryCalls(Algorithms algorithms) {
   std::vector<std::string> keys(steps_.size());
   for (int s = 0; s < step_count(); ++s) {
     const Step& step = *steps_[s].proto;
-    if (!layout_.runs(s)) continue;
+    if (!layout_.runs(s) || launches_[s].is_empty) continue;
     if (IsLibraryCall(step)) keys[s] = LibraryCallKey(s);
     // cuDNN does not promise that it reads a residual before it overwrites it.
     if (step.has_convolution()) layout_.KeepApart(s);
@@ -265,7 +266,7 @@ void CudaInstance::Patch(Context& context, absl::Span<void* const> inputs,
 
 absl::Status CudaInstance::EnqueueStep(int step, Context& context,
                                        CUstream stream) const {
-  if (!layout_.runs(step)) return absl::OkStatus();
+  if (!layout_.runs(step) || launches_[step].is_empty) return absl::OkStatus();
   const LoadedStep& loaded = steps_[step];
   const ProfilerRange range(loaded.proto->name().c_str());
   if (const Launch& launch = launches_[step]; launch.function != nullptr) {

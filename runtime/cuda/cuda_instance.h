@@ -170,6 +170,9 @@ class CudaInstance {
     // Whether all work queued before this library call must have ended when it
     // starts.
     bool ends_before = false;
+    // Whether it is a library call whose result has no elements, for which
+    // there is nothing to do.
+    bool is_empty = false;
     bool HasBlocks() const {
       return config.gridDimX > 0 && config.gridDimY > 0 && config.gridDimZ > 0;
     }

@@ -447,6 +447,30 @@ TEST_F(CudaExecutableTest, AGraphThatCannotBeMadeIsAnError) {
   EXPECT_EQ(gpu.graph_launches, 1);
 }
 
+// Which the driver would refuse with a text that names nothing.
+TEST_F(CudaExecutableTest, TooManyBlocksOfAnAxisAreAnErrorThatNamesIt) {
+  TestPlan plan;
+  const SizeExpression n = plan.Symbol(1, 1 << 20, 0, 0);
+  const int x = plan.Input({n}), y = plan.Output({n});
+  CudaKernelLaunch* launch = plan.AddStep({x}, {y})->mutable_cuda_kernel();
+  launch->set_symbol("twice");
+  *launch->mutable_grid_x() = ToProto(n);
+  *launch->mutable_grid_y() = ToProto(n);
+  launch->set_block_x(32);
+  plan.plan.add_output_values(y);
+  plan.plan.set_device("cuda");
+  auto loaded =
+      CudaExecutable::Load(FakeDevice(), plan.plan, {"cubin"}, {}, {}, {});
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  executable_ = *std::move(loaded);
+  x_.assign(65535, 1);
+  EXPECT_EQ(Run(x_, y_), absl::OkStatus());
+  x_.assign(65536, 1);
+  EXPECT_THAT(std::string(Run(x_, y_).message()),
+              HasSubstr("axis y of its grid would have 65536 blocks for these "
+                        "inputs; 65535 are possible"));
+}
+
 TEST_F(CudaExecutableTest, CodeForAnotherGpuIsRefused) {
   gpu.load = CUDA_ERROR_NO_BINARY_FOR_GPU;
   const absl::Status status = Load();

@@ -83,27 +83,28 @@ absl::Status CudaInstance::PrepareKernel(int step, const Kernels& kernels) {
   }
   Launch& launch = launches_[step];
   launch.function = found->second;
-  auto grid = [&](const SizeExpressionProto& size,
-                  bool given) -> absl::StatusOr<unsigned> {
+  auto grid = [&](const SizeExpressionProto& size, bool given,
+                  char axis) -> absl::StatusOr<unsigned> {
     if (!given) return 1u;
     AITUNE_ASSIGN_OR_RETURN(const SizeExpression expression,
                             FromProto(size, symbols_.size()));
     AITUNE_ASSIGN_OR_RETURN(const int64_t blocks,
                             EvaluateSize(expression, symbols_));
-    if (blocks < 0 || blocks > 0x7fffffff) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("an axis of its grid would have ", blocks,
-                       " blocks for these inputs; 2147483647 are possible"));
+    const int64_t most = axis == 'x' ? 0x7fffffff : 0xffff;
+    if (blocks < 0 || blocks > most) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "axis ", std::string(1, axis), " of its grid would have ", blocks,
+          " blocks for these inputs; ", most, " are possible"));
     }
     return static_cast<unsigned>(blocks);
   };
   CUlaunchConfig& config = launch.config;
   AITUNE_ASSIGN_OR_RETURN(config.gridDimX,
-                          grid(proto.grid_x(), proto.has_grid_x()));
+                          grid(proto.grid_x(), proto.has_grid_x(), 'x'));
   AITUNE_ASSIGN_OR_RETURN(config.gridDimY,
-                          grid(proto.grid_y(), proto.has_grid_y()));
+                          grid(proto.grid_y(), proto.has_grid_y(), 'y'));
   AITUNE_ASSIGN_OR_RETURN(config.gridDimZ,
-                          grid(proto.grid_z(), proto.has_grid_z()));
+                          grid(proto.grid_z(), proto.has_grid_z(), 'z'));
   config.blockDimX = proto.block_x();
   config.blockDimY = config.blockDimZ = 1;
   config.sharedMemBytes = proto.shared_memory();

@@ -5,6 +5,7 @@
 // RUN: aitune-opt %s --ait-promote-kernel-arithmetic --canonicalize --ait-gpu-print-cuda="target=sm_120 compile=1 quiet=1 most=1" -o /dev/null
 
 #batch = affine_map<()[s0] -> (s0, 128, 12, 64)>
+#windows = affine_map<()[s0] -> (s0 * 4096, 200, 32)>
 module attributes {ait.symbols = [{name = "s0", min = 1 : i64, max = 32 : i64, input = 0 : i64, axis = 0 : i64}]} {
 
 // Heads are read and stored in place of their permutes; the mask is boolean.
@@ -150,5 +151,17 @@ func.func private @decode(%q: tensor<1x16x1x128xf16>, %k: tensor<1x16x2048x128xf
 func.func private @exact(%q: tensor<2x24x3x64xf32>, %k: tensor<2x24x1000x64xf32>, %v: tensor<2x24x1000x64xf32>) -> tensor<2x24x3x64xf32> attributes {ait.kind = #ait.kind<attention>} {
   %0 = ait.attention %q, %k, %v {scale = 1.25e-01 : f64} : (tensor<2x24x3x64xf32>, tensor<2x24x1000x64xf32>, tensor<2x24x1000x64xf32>) -> tensor<2x24x3x64xf32>
   return %0 : tensor<2x24x3x64xf32>
+}
+
+// More windows than the second axis of a grid has blocks for: the first axis
+// has them, too.
+// CHECK-LABEL: === of_windows: attention wgmma, 64 queries
+// CHECK-NEXT: grid_x { kind: MULTIPLY operands { kind: SYMBOL } operands { value: 16384 } } grid_y { value: 1 } block_x
+// CHECK: const Index block = blockIdx.x % 4;
+// CHECK-NEXT: const Index t0 = (4 - 1 - block) * 64;
+// CHECK-NEXT: const Index batch = blockIdx.x / 4;
+func.func private @of_windows(%q: tensor<?x200x32xf16, #windows>, %k: tensor<?x200x32xf16, #windows>, %v: tensor<?x200x32xf16, #windows>) -> tensor<?x200x32xf16, #windows> attributes {ait.kind = #ait.kind<attention>} {
+  %0 = ait.attention %q, %k, %v {is_causal, scale = 1.250000e-01 : f64} : (tensor<?x200x32xf16, #windows>, tensor<?x200x32xf16, #windows>, tensor<?x200x32xf16, #windows>) -> tensor<?x200x32xf16, #windows>
+  return %0 : tensor<?x200x32xf16, #windows>
 }
 }

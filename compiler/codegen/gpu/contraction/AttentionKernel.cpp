@@ -326,13 +326,23 @@ AttentionWriter::write(StringRef name, const AttentionShape &shape) {
   printer.line("extern __shared__ __align__(1024) unsigned char shared[];");
   printer.line("launchNext(nextWaits);");
   printer.line("waitForPrevious();");
+  const AffineExpr blocks = queries.ceilDiv(shape.queries());
+  // Where the second axis may be too short, the first has the batch, too.
+  const bool isFlat = !fitsLaterGridAxis(batchSize, symbols);
+  std::string block = "blockIdx.x", count = "gridDim.x", batch = "blockIdx.y";
+  if (isFlat) {
+    count = printer.divisor(blocks);
+    printer.line(llvm::formatv("const Index block = blockIdx.x % {0};", count));
+    block = "block";
+    batch = "blockIdx.x / " + count;
+  }
   // With a causal mask the last queries have the most keys: they begin.
-  printer.line(llvm::formatv("const Index t0 = {0} * {1};",
-                             problem.isCausal ? "(gridDim.x - 1 - blockIdx.x)"
-                                              : "blockIdx.x",
-                             shape.queries()));
+  printer.line(llvm::formatv(
+      "const Index t0 = {0} * {1};",
+      problem.isCausal ? "(" + count + " - 1 - " + block + ")" : block,
+      shape.queries()));
   if (!batchDims.empty()) {
-    printer.line("const Index batch = blockIdx.y;");
+    printer.line("const Index batch = " + batch + ";");
     SmallVector<AffineExpr> sizes;
     for (AffineExpr dim : batchDims)
       sizes.push_back(dims.size(cast<AffineDimExpr>(dim).getPosition()));
@@ -399,11 +409,12 @@ AttentionWriter::write(StringRef name, const AttentionShape &shape) {
   candidate.text = "using Index = " + indexType(parts.function, symbols) +
                    ";\n\n" + prelude(shape) + "\n// " + name.str() + ": " +
                    candidate.description + "\n" + head + root.text + "}\n";
-  AffineExpr blocks = queries.ceilDiv(shape.queries());
-  SmallVector<AffineExpr> grid = {blocks, batchSize};
+  const AffineExpr one =
+      getAffineConstantExpr(1, parts.resultType.getContext());
+  SmallVector<AffineExpr> grid = {isFlat ? blocks * batchSize : blocks,
+                                  isFlat ? one : batchSize};
   if (isSplit)
-    grid.push_back(
-        getAffineConstantExpr(shape.splits, parts.resultType.getContext()));
+    grid.push_back(one * shape.splits);
   setLaunch(step, name, grid, shape.threads(), shape.sharedBytes(problem),
             target);
   candidate.steps.push_back(std::move(step));

@@ -17,6 +17,8 @@
 // AMPERE-NOT: wgmma
 
 #batch = affine_map<()[s0] -> (s0, 128, 768)>
+#windows = affine_map<()[s0] -> (s0 * 4096, 49, 32)>
+#products = affine_map<()[s0] -> (s0 * 4096, 49, 49)>
 module attributes {ait.symbols = [{name = "s0", min = 1 : i64, max = 32 : i64, input = 0 : i64, axis = 0 : i64}]} {
 
 // The rows of all batches are one axis; weights are read before the wait.
@@ -148,5 +150,29 @@ func.func private @permuted(%x: tensor<2x64x128xf16>, %weight: tensor<256x128xf1
   %0 = ait.matmul %x, %weight {transpose_rhs} : (tensor<2x64x128xf16>, tensor<256x128xf16>) -> tensor<2x64x256xf16>
   %1 = ait.permute %0 {permutation = array<i64: 1, 0, 2>} : tensor<2x64x256xf16> -> tensor<64x2x256xf16>
   return %1 : tensor<64x2x256xf16>
+}
+
+// More matrices than the third axis of a grid has blocks for: the first axis
+// has all tiles.
+// CHECK-LABEL: === of_windows: wgmma 64x64
+// CHECK-NEXT: grid_x { kind: MULTIPLY operands { kind: SYMBOL } operands { value: 4096 } } grid_y { value: 1 } grid_z { value: 1 }
+// CHECK: const Index rowTile = blockIdx.x % 1, columnTile = blockIdx.x / 1 % 1;
+// CHECK-NEXT: const Index m0 = rowTile * 64, n0 = columnTile * 64;
+// CHECK-NEXT: const Index batch = blockIdx.x / 1 / 1;
+// CHECK: === of_windows: mma 32x64
+// CHECK-NEXT: operands { value: 8192 } }
+// CHECK: const Index batch = blockIdx.x / 2 / 1;
+func.func private @of_windows(%x: tensor<?x49x32xf16, #windows>, %y: tensor<?x49x32xf16, #windows>) -> tensor<?x49x49xf16, #products> attributes {ait.kind = #ait.kind<matmul>} {
+  %0 = ait.matmul %x, %y {transpose_rhs} : (tensor<?x49x32xf16, #windows>, tensor<?x49x32xf16, #windows>) -> tensor<?x49x49xf16, #products>
+  return %0 : tensor<?x49x49xf16, #products>
+}
+
+// The same for the tiles of columns.
+// CHECK-LABEL: === wide: mma 16x64
+// CHECK-NEXT: grid_x { value: 140625 } grid_y { value: 1 } grid_z { value: 1 }
+// CHECK: columnTile = blockIdx.x / 1 % 140625;
+func.func private @wide(%x: tensor<16x64xf16>, %y: tensor<64x9000000xf16>) -> tensor<16x9000000xf16> attributes {ait.kind = #ait.kind<matmul>} {
+  %0 = ait.matmul %x, %y : (tensor<16x64xf16>, tensor<64x9000000xf16>) -> tensor<16x9000000xf16>
+  return %0 : tensor<16x9000000xf16>
 }
 }

@@ -179,10 +179,30 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
     printer.line("using Core = " + core + ";");
   printer.line("extern __shared__ __align__(1024) unsigned char shared[];");
   printer.line("launchNext(nextWaits);");
-  printer.line(
-      llvm::formatv("const Index m0 = blockIdx.x * {0}, n0 = blockIdx.y "
-                    "* {1};",
-                    config.m, config.n));
+  const AffineExpr rowTiles = kernel.rowSize.ceilDiv(config.m),
+                   columnTiles = kernel.columnSize.ceilDiv(config.n),
+                   one = getAffineConstantExpr(1, kernel.element.getContext());
+  // Where the other axes may be too short, the first has all tiles, in the same
+  // order.
+  const bool isFlat =
+      !fitsLaterGridAxis(columnTiles, symbols) ||
+      !fitsLaterGridAxis(kernel.batchSize * config.splits, symbols);
+  std::string row = "blockIdx.x", column = "blockIdx.y",
+              batch = config.splits > 1
+                          ? llvm::formatv("blockIdx.z / {0}", config.splits)
+                          : std::string("blockIdx.z");
+  if (isFlat) {
+    const std::string rows = printer.divisor(rowTiles),
+                      columns = printer.divisor(columnTiles);
+    printer.line(llvm::formatv("const Index rowTile = blockIdx.x % {0}, "
+                               "columnTile = blockIdx.x / {0} % {1};",
+                               rows, columns));
+    row = "rowTile";
+    column = "columnTile";
+    batch = llvm::formatv("blockIdx.x / {0} / {1}", rows, columns);
+  }
+  printer.line(llvm::formatv("const Index m0 = {0} * {1}, n0 = {2} * {3};", row,
+                             config.m, column, config.n));
   std::string first = "0", last = index(kernel.reducedSize);
   if (config.splits > 1) {
     printer.line(
@@ -195,11 +215,7 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
                          config.splits - 1, reduced, part);
   }
   if (!kernel.batchDims.empty()) {
-    printer.line(config.splits > 1
-                     ? llvm::formatv("const Index batch = blockIdx.z / {0};",
-                                     config.splits)
-                           .str()
-                     : std::string("const Index batch = blockIdx.z;"));
+    printer.line("const Index batch = " + batch + ";");
     SmallVector<AffineExpr> sizes;
     for (AffineExpr dim : kernel.batchDims)
       sizes.push_back(dims.size(cast<AffineDimExpr>(dim).getPosition()));
@@ -210,9 +226,8 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
     declareB(printer);
   const int64_t steps = countParts(kernel.reducedSize, depth);
   if (config.isPacked)
-    printer.line(
-        llvm::formatv("packed += static_cast<long long>(blockIdx.y) * {0};",
-                      steps * config.n * depth));
+    printer.line(llvm::formatv("packed += static_cast<long long>({0}) * {1};",
+                               column, steps * config.n * depth));
   // Prefetch the constants of the epilogue, which are in memory as B is.
   for (BlockArgument argument : parts.function.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
@@ -283,11 +298,14 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
     head.insert(head.find("__launch_bounds__"),
                 llvm::formatv("__cluster_dims__(1, 1, {0}) ", config.splits));
   candidate.text += packing + head + root.text + "}\n";
-  setLaunch(step, name,
-            {kernel.rowSize.ceilDiv(config.m),
-             kernel.columnSize.ceilDiv(config.n),
-             kernel.batchSize * config.splits},
-            threads, config.sharedBytes(cudaBytes(kernel.element)), target);
+  const SmallVector<AffineExpr> grid =
+      isFlat
+          ? SmallVector<AffineExpr>{rowTiles * columnTiles * kernel.batchSize,
+                                    one, one * config.splits}
+          : SmallVector<AffineExpr>{rowTiles, columnTiles,
+                                    kernel.batchSize * config.splits};
+  setLaunch(step, name, grid, threads,
+            config.sharedBytes(cudaBytes(kernel.element)), target);
   if (kernel.packingOfB.kind() != PackingProto::NONE) {
     step.packings.resize(step.inputs.size());
     step.packings[kernel.b.argument.getArgNumber()] = kernel.packingOfB;

@@ -37,6 +37,11 @@ std::optional<int64_t> largestValue(AffineExpr size, ArrayAttr symbols) {
   return bounds->high;
 }
 
+bool fitsLaterGridAxis(AffineExpr blocks, ArrayAttr symbols) {
+  std::optional<int64_t> most = largestValue(blocks, symbols);
+  return most && *most <= 65535;
+}
+
 std::string indexType(func::FuncOp function, ArrayAttr symbols) {
   bool fits = true;
   auto note = [&](Type type) {

@@ -18,6 +18,10 @@ const char *preludeText(llvm::StringRef name);
 std::optional<int64_t> largestValue(mlir::AffineExpr size,
                                     mlir::ArrayAttr symbols);
 
+/// Whether an axis of a grid has room for so many blocks, whatever the values
+/// of the symbols, if it is not the first: these have 65535 at most.
+bool fitsLaterGridAxis(mlir::AffineExpr blocks, mlir::ArrayAttr symbols);
+
 /// The C++ type for indices: "int" if every tensor of the function has less
 /// than 2^30 elements for all values of the symbols, otherwise "long long".
 std::string indexType(mlir::func::FuncOp function, mlir::ArrayAttr symbols);

@@ -15,6 +15,7 @@
 #include "frontend/backends/torch_backend_state.pb.h"
 #include "frontend/compiled_model/shared_codes.h"
 #include "frontend/torchscript/coded_weights.h"
+#include "frontend/torchscript/deciding_weights.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/model_state.h"
 #include "frontend/torchscript/module_objects.h"
@@ -119,13 +120,15 @@ std::optional<CodedTensor> CodesOf(const Model& model, const at::Tensor& weight,
 // Finds the weights in `model` that can be taken out, and takes them out.
 void TakeOut(const SharedCodes& codes, Model* model, CodesProto* stored) {
   Attributes attributes(*model);
+  const std::set<std::string> deciding = DecidingWeights(*model);
   for (const auto& [name, tensor] : codes.tensors()) {
     std::string weight;
     if (!IsPartOfWeight(name, &weight) || name != weight + ".codes") continue;
     const auto scales = codes.tensors().find(weight + ".scales");
     const auto attribute = attributes.tensors.find(weight);
     if (scales == codes.tensors().end() ||
-        attribute == attributes.tensors.end() || codes.read().count(weight) > 0)
+        attribute == attributes.tensors.end() ||
+        codes.read().count(weight) > 0 || deciding.count(weight) > 0)
       continue;
     at::Tensor& old = attribute->second;
     if (!attributes.MayBeTakenOut(old)) continue;

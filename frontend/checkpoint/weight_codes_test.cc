@@ -342,6 +342,42 @@ TEST_P(WeightCodes, AreNotMadeForPartsThatLibTorchRuns) {
   EXPECT_GT(CosineOf(eager->toTensor(), before), 0.999);
 }
 
+// The codes of 1 are those of a little less.
+TEST_P(WeightCodes, AreNotAllThatIsKeptOfWeightsThatDecide) {
+  torch::jit::Module module("net");
+  at::manual_seed(4);
+  for (const char* name : {"first", "second"}) {
+    at::Tensor weight = at::randn({kWidth, kWidth}).to(at::kBFloat16).div_(16);
+    weight[0].zero_();
+    weight[0][0] = 1;
+    module.register_parameter(name, weight, false);
+  }
+  module.define(R"(
+def forward(self, x: Tensor):
+    y = torch.linear(torch.relu(torch.linear(x, self.first)), self.second)
+    if bool(self.first[0, 0] >= 1.0):
+        y = y + 100.0
+    if bool((self.second * x.sum()).sum() != 0.0):
+        y = y + 1.0
+    return y
+)");
+  module.eval();
+  const auto source = std::make_shared<TorchScriptSource>(
+      std::make_shared<const Model>(*Model::FromModule(module)), "net");
+  const auto backend = Built(source);
+  const at::Tensor x = Rows(3);
+  const auto before = Call(*source, *backend, x);
+  ASSERT_TRUE(before.ok()) << before.status();
+  const LoadedCheckpoint loaded = SavedAndLoaded(*source, *backend);
+  EXPECT_EQ(loaded.source->model().UnmadeBytes(), kWidth * kWidth * 2)
+      << "one of the weights was kept";
+  for (const int64_t rows : {3, 40}) {
+    const auto after = Call(*loaded.source, *loaded.backend, Rows(rows));
+    ASSERT_TRUE(after.ok()) << after.status();
+    EXPECT_GT(after->toTensor().mean().item<float>(), 90.0f);
+  }
+}
+
 // LibTorch keeps what calls write, which compiled code shares.
 TEST_P(WeightCodes, AreThoseOfAModelWithState) {
   at::Tensor before;

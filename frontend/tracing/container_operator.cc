@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/tracing/interpreter.h"
+#include "frontend/tracing/shared_memory.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
@@ -46,6 +47,18 @@ absl::Status CheckMayChange(const c10::FunctionSchema& schema,
         schema.name(),
         " changes a list or dict that another name may denote, by data"));
   return absl::OkStatus();
+}
+
+// list + added.
+Invocation JoinedLists(const ProbedRef& list, const ProbedRef& added) {
+  const std::shared_ptr<torch::jit::Operator> joins =
+      torch::jit::findOperatorFor({"aten::add", "t"});
+  Invocation call;
+  call.schema = &joins->schema();
+  call.run = RecordedFunction(joins->getOperation());
+  call.arguments = {list, added};
+  call.result_count = 1;
+  return call;
 }
 
 void EraseAt(std::vector<ProbedRef>& elements, size_t position) {
@@ -101,8 +114,11 @@ Interpreter::NodeResults Interpreter::RunListOperator(torch::jit::Node* node,
     elements.push_back(inputs.at(1));
     return Optional({self});
   }
-  if (name == "aten::extend" ||
-      (name == "aten::add_" && inputs.at(1)->kind == Kind::kList)) {
+  if (name == "aten::extend" || name == "aten::add_") {
+    if (inputs.at(1)->kind == Kind::kOpaque) {
+      AITUNE_RETURN_IF_ERROR(ExtendByOpaque(self, inputs[1]));
+      return Optional(node->outputs().empty() ? Results() : Results({self}));
+    }
     const std::vector<ProbedRef> added = inputs.at(1)->elements;
     elements.insert(elements.end(), added.begin(), added.end());
     return Optional(node->outputs().empty() ? Results() : Results({self}));
@@ -143,6 +159,17 @@ Interpreter::NodeResults Interpreter::RunListOperator(torch::jit::Node* node,
   if (name == "aten::slice") return RunListSlice(inputs);
   if (name == "aten::dict") return DictOfPairs(*self, *node);
   return Optional();
+}
+
+absl::Status Interpreter::ExtendByOpaque(const ProbedRef& list,
+                                         const ProbedRef& added) {
+  AITUNE_ASSIGN_OR_RETURN(const Results joined,
+                          Invoke(JoinedLists(list, added)));
+  // It still has its earlier elements.
+  NoteSharing(*list, *joined.at(0));
+  NoteSharing(*added, *joined.at(0));
+  *list = *joined.at(0);
+  return absl::OkStatus();
 }
 
 Interpreter::NodeResults Interpreter::RunElementOperator(torch::jit::Node* node,

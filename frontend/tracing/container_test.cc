@@ -62,6 +62,33 @@ INSTANTIATE_TEST_SUITE_P(
         "  y = x.unbind(0)\n  return y[0] + y[3], len(y)",
         "  s = '{}-{}'.format('a', 3)\n  return x * len(s)"));
 
+// What only LibTorch knows, appended to a list that others name too.
+TEST(ContainersOfData, AreAppended) {
+  for (const char* const append :
+       {"y.extend(parts)", "y += parts", "y.extend(parts + parts)"}) {
+    const auto trace = TraceAndCompare(
+        absl::StrCat("def forward(self, x: Tensor):\n"
+                     "  parts = (x[x[:, 0] > -100.0] * 2).unbind(0)\n"
+                     "  y = [x[0] * 1]\n  z = y\n  ",
+                     append,
+                     "\n  y.append(x[1])\n"
+                     "  return torch.stack(y), len(y), len(z), len(parts)"),
+        {"float32[4,6]"});
+    ASSERT_TRUE(trace.ok()) << trace.status() << "\n" << append;
+  }
+}
+
+TEST(ContainersOfData, ShareTheMemoryOfWhatWasThere) {
+  const auto trace = TraceAndCompare(
+      "def forward(self, x: Tensor):\n"
+      "  a = x[0] * 1\n  y = [a]\n"
+      "  y.extend((x[x[:, 0] > -100.0] * 2).unbind(0))\n"
+      "  y[0].add_(1)\n  b = a * 2\n  a.mul_(3)\n"
+      "  return torch.stack(y), a, b",
+      {"float32[4,6]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+}
+
 TEST(ContainerInputs, NestedInputs) {
   const auto trace = TraceAndCompare(
       R"(

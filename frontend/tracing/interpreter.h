@@ -150,6 +150,8 @@ class Interpreter {
   NodeResults RunContainerOperator(torch::jit::Node* node,
                                    const Inputs& inputs);
   NodeResults RunListOperator(torch::jit::Node* node, const Inputs& inputs);
+  // Appends what is known only in LibTorch, so that `list` is.
+  absl::Status ExtendByOpaque(const ProbedRef& list, const ProbedRef& added);
   NodeResults RunElementOperator(torch::jit::Node* node, const Inputs& inputs);
   NodeResults RunListSlice(const Inputs& inputs);
   NodeResults RunDictOperator(torch::jit::Node* node, const Inputs& inputs);

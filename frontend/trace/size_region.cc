@@ -109,9 +109,8 @@ std::vector<int> SizeRegion::Dynamic(absl::Span<const int> symbols) const {
   return dynamic;
 }
 
-std::vector<SizePoint> SizeRegion::Points(absl::Span<const int> symbols,
-                                          size_t limit, bool* complete) const {
-  const std::vector<int> dynamic = Dynamic(symbols);
+size_t SizeRegion::CountUpTo(absl::Span<const int> dynamic,
+                             size_t limit) const {
   size_t count = 1;
   for (const int symbol : dynamic) {
     const SymbolRange& range = ranges_[static_cast<size_t>(symbol)];
@@ -119,6 +118,39 @@ std::vector<SizePoint> SizeRegion::Points(absl::Span<const int> symbols,
     count =
         length > limit || count * length > limit ? limit + 1 : count * length;
   }
+  return count;
+}
+
+bool SizeRegion::LooksAtAll(absl::Span<const int> symbols) const {
+  const std::vector<int> dynamic = Dynamic(symbols);
+  return dynamic.size() < 2 || CountUpTo(dynamic, kMaxPoints) <= kMaxPoints;
+}
+
+void SizeRegion::Shorten(absl::Span<const int> symbols,
+                         const std::string& reason) {
+  const auto length = [&](int symbol) {
+    const SymbolRange& range = ranges_[static_cast<size_t>(symbol)];
+    return range.max - range.min;
+  };
+  while (!LooksAtAll(symbols)) {
+    const int longest =
+        *std::max_element(symbols.begin(), symbols.end(),
+                          [&](int a, int b) { return length(a) < length(b); });
+    const int64_t size = anchor_[static_cast<size_t>(longest)];
+    const SymbolRange& range = ranges_[static_cast<size_t>(longest)];
+    // Half as many sizes.
+    const int64_t kept = (length(longest) + 1) / 2 - 1;
+    const int64_t min =
+        std::clamp(size - kept / 2, range.min, range.max - kept);
+    Narrow(longest, {min, min + kept});
+    AddReason(reason);
+  }
+}
+
+std::vector<SizePoint> SizeRegion::Points(absl::Span<const int> symbols,
+                                          size_t limit, bool* complete) const {
+  const std::vector<int> dynamic = Dynamic(symbols);
+  const size_t count = CountUpTo(dynamic, limit);
   if (complete != nullptr) *complete = count <= limit;
   std::set<SizePoint> points;
   const auto add = [&](const SizePoint& point) {
@@ -249,6 +281,7 @@ bool SizeRegion::ExcludeOnes(const std::string& reason) {
 }
 
 void SizeRegion::Add(SizeConstraint constraint) {
+  if (constraint.expression.constant()) return;
   if (std::find(constraints_.begin(), constraints_.end(), constraint) !=
       constraints_.end())
     return;

@@ -68,6 +68,15 @@ class SizeRegion {
                 const std::vector<SizeConstraint>& forms,
                 const std::string& reason);
 
+  // Whether Restrict looks at every point that differs from the anchor in the
+  // sizes of `symbols` only. So it does for one symbol, of which no other sizes
+  // are left.
+  bool LooksAtAll(absl::Span<const int> symbols) const;
+
+  // Shortens the ranges of `symbols`, the longest first, to sizes around the
+  // anchor's, until Restrict looks at all points. `reason`: as of Restrict.
+  void Shorten(absl::Span<const int> symbols, const std::string& reason);
+
   // Restricts a symbol to the anchor's size.
   void Fix(int symbol, const std::string& reason);
 
@@ -81,11 +90,15 @@ class SizeRegion {
   // Adds a sentence to reasons().
   void AddReason(const std::string& reason);
 
-  // Adds a constraint that is known to hold for the anchor.
+  // Adds a constraint that is known to hold for the anchor. One on a constant
+  // says nothing.
   void Add(SizeConstraint constraint);
 
  private:
   std::vector<int> Dynamic(absl::Span<const int> symbols) const;
+  // How many combinations of sizes these ranges have; more than `limit` counts
+  // as one more.
+  size_t CountUpTo(absl::Span<const int> dynamic, size_t limit) const;
   // Removes the sizes at the ends of a symbol's range that constraints exclude.
   void Tighten(int symbol);
   // As Contains, but ignores constraints that read dynamic symbols other than

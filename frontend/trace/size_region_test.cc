@@ -148,6 +148,34 @@ TEST(SizeRegion, EqualSizesAreFound) {
   EXPECT_FALSE(region.Contains({33, 32}));
 }
 
+TEST(SizeRegion, IsShortenedAroundTheAnchorToBeLookedAt) {
+  for (const SizePoint& anchor :
+       {SizePoint{500, 300, 7}, {1, 512, 7}, {512, 1, 7}}) {
+    SizeRegion region({{1, 512}, {1, 512}, {1, 9}}, anchor);
+    EXPECT_TRUE(region.LooksAtAll({0}));
+    EXPECT_TRUE(region.LooksAtAll({1, 2}));
+    EXPECT_FALSE(region.LooksAtAll({0, 1}));
+    region.Shorten({0, 1}, "it");
+    EXPECT_TRUE(region.LooksAtAll({0, 1}));
+    EXPECT_TRUE(region.Contains(anchor));
+    for (const size_t symbol : {0, 1}) {
+      const SymbolRange& range = region.ranges()[symbol];
+      EXPECT_EQ(range.max - range.min, 255);
+    }
+    EXPECT_EQ(region.ranges()[2].max, 9);
+    EXPECT_EQ(region.reasons().size(), 1u);
+    bool complete = false;
+    region.Points({0, 1}, size_t{1} << 16, &complete);
+    EXPECT_TRUE(complete);
+  }
+}
+
+TEST(SizeRegion, ConstraintsOnConstantsSayNothing) {
+  SizeRegion region({{1, 64}}, {9});
+  region.Add({SizeExpression(0), Relation::kZero});
+  EXPECT_TRUE(region.constraints().empty());
+}
+
 TEST(SizeRegion, LongRangesAreLookedAtAroundTheAnchor) {
   SizeRegion region({{1, int64_t{1} << 40}}, {1000});
   EXPECT_TRUE(region.Restrict(

@@ -108,7 +108,7 @@ absl::Status Interpreter::InferSizes(const Invocation& call,
   const std::vector<SizeExpression>* const sizes =
       call.arguments.empty() ? nullptr : KnownSizes(*call.arguments[0]);
   // Tensors and lists of sizes: their formulas are the tensor's own.
-  if (name == "aten::size" && sizes != nullptr) {
+  if ((name == "aten::size" || name == "prim::shape") && sizes != nullptr) {
     if (result->kind == Kind::kList &&
         result->elements.size() == sizes->size()) {
       for (size_t axis = 0; axis < sizes->size(); ++axis)

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/operator_traits.h"
+#include "frontend/tracing/size_forms.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
@@ -23,70 +24,6 @@ constexpr size_t kFormulaPoints = 4096;
 bool IsListOf(const ProbedValue& value) {
   return value.kind == Kind::kList || value.kind == Kind::kTuple ||
          value.kind == Kind::kDict;
-}
-
-SizeExpression Difference(const SizeExpression& a, const SizeExpression& b) {
-  return a + b * -1;
-}
-
-// Constraints that hold together only where a < b (or a <= b).
-std::vector<SizeConstraint> Less(const SizeExpression& a,
-                                 const SizeExpression& b, bool or_equal) {
-  return {{Difference(b, a) + (or_equal ? 0 : -1), Relation::kNonNegative}};
-}
-
-// Constraints that all hold only where the truth of `function` is `expected`;
-// none if it is no comparison of formulas.
-std::vector<SizeConstraint> FormsOf(const SizeFunction& function,
-                                    bool expected) {
-  if (const std::optional<SizeExpression> formula = function.Formula())
-    return {{*formula, expected ? Relation::kNonZero : Relation::kZero}};
-  if (function.kind != SizeFunction::Kind::kCall || function.arguments.empty())
-    return {};
-  const std::string& name = function.name;
-  const SizeFunction& first = *function.arguments[0];
-  if (name == "aten::Bool" || name == "aten::is_nonzero" ||
-      name == "aten::item" || name == "aten::Int" ||
-      name == "prim::NumToTensor")
-    return FormsOf(first, expected);
-  if (name == "aten::__not__" || name == "aten::logical_not")
-    return FormsOf(first, !expected);
-  if (function.arguments.size() < 2) return {};
-  const SizeFunction& second = *function.arguments[1];
-  const bool both = name == "aten::__and__" || name == "aten::logical_and";
-  const bool either = name == "aten::__or__" || name == "aten::logical_or";
-  if ((both && expected) || (either && !expected)) {
-    std::vector<SizeConstraint> forms = FormsOf(first, expected);
-    const std::vector<SizeConstraint> others = FormsOf(second, expected);
-    if (forms.empty() || others.empty()) return {};
-    forms.insert(forms.end(), others.begin(), others.end());
-    return forms;
-  }
-  const std::optional<SizeExpression> a = first.Formula();
-  const std::optional<SizeExpression> b = second.Formula();
-  if (!a || !b) return {};
-  if (name == "aten::lt")
-    return expected ? Less(*a, *b, false) : Less(*b, *a, true);
-  if (name == "aten::le")
-    return expected ? Less(*a, *b, true) : Less(*b, *a, false);
-  if (name == "aten::gt")
-    return expected ? Less(*b, *a, false) : Less(*a, *b, true);
-  if (name == "aten::ge")
-    return expected ? Less(*b, *a, true) : Less(*a, *b, false);
-  if (name == "aten::eq" || name == "aten::ne") {
-    const bool equal = (name == "aten::eq") == expected;
-    return {{Difference(*a, *b), equal ? Relation::kZero : Relation::kNonZero}};
-  }
-  return {};
-}
-
-// Those for any value that a decision may have.
-std::vector<SizeConstraint> FormsOf(const SizeFunction& function,
-                                    const c10::IValue& expected) {
-  if (expected.isBool()) return FormsOf(function, expected.toBool());
-  const std::optional<SizeExpression> formula = function.Formula();
-  if (!formula || !expected.isInt()) return {};
-  return {{*formula + SizeExpression(-expected.toInt()), Relation::kZero}};
 }
 
 // (a * symbol + b) floordiv d with these values at these sizes, if there is one
@@ -240,8 +177,17 @@ absl::Status Interpreter::Settle(const ProbedRef& value,
         SizeEvaluator(point, /*real=*/false).Evaluate(function);
     return there.ok() && SamePlainValue(*there, expected);
   };
-  region_.Restrict(function->symbols, holds, FormsOf(*function, expected),
-                   Reason(absl::StrCat(what, " depends on the size")));
+  const std::string reason = Reason(absl::StrCat(what, " depends on the size"));
+  const std::vector<int>& symbols = function->symbols;
+  const std::vector<SizeConstraint> forms =
+      FormsOf(*function, expected, /*of_lists=*/!region_.LooksAtAll(symbols));
+  region_.Restrict(symbols, holds, forms, reason);
+  // Nothing is said of sizes that were not looked at.
+  if (forms.empty() && !ReadsStrides(*function) &&
+      !region_.LooksAtAll(symbols)) {
+    region_.Shorten(symbols, reason);
+    region_.Restrict(symbols, holds, {}, reason);
+  }
   AITUNE_RETURN_IF_ERROR(KeepProbes(what));
   for (c10::IValue& probe : value->probes) probe = expected;
   value->uniform = true;

@@ -106,6 +106,13 @@ std::optional<SizeExpression> SizeFunction::Formula() const {
   if (kind == Kind::kSize) return size;
   if (kind == Kind::kFixed && fixed.isInt())
     return SizeExpression(fixed.toInt());
+  if (kind != Kind::kElement) return std::nullopt;
+  const SizeFunction& list = *arguments[0];
+  if (IsListOfSizes(list) && index < list.arguments[0]->sizes.size())
+    return list.arguments[0]->sizes[index];
+  if ((list.kind == Kind::kList || list.kind == Kind::kTuple) &&
+      index < list.arguments.size())
+    return list.arguments[index]->Formula();
   return std::nullopt;
 }
 
@@ -214,6 +221,12 @@ absl::StatusOr<c10::IValue> SizeEvaluator::Make(const SizeFunction& function) {
       break;
   }
   return absl::InternalError("no such function of sizes");
+}
+
+bool IsListOfSizes(const SizeFunction& function) {
+  return function.kind == Kind::kCall && function.arguments.size() == 1 &&
+         function.arguments[0]->kind == Kind::kShape &&
+         (function.name == "aten::size" || function.name == "prim::shape");
 }
 
 bool SamePlainValue(const c10::IValue& a, const c10::IValue& b) {

@@ -104,6 +104,9 @@ class SizeEvaluator {
   std::unordered_map<const SizeFunction*, c10::IValue> known_;
 };
 
+// Whether the function is the list of all sizes of a kShape.
+bool IsListOfSizes(const SizeFunction& function);
+
 // Whether both hold the same number, string, None, or list of such.
 bool SamePlainValue(const c10::IValue& a, const c10::IValue& b);
 

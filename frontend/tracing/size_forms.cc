@@ -1,0 +1,205 @@
+#include "frontend/tracing/size_forms.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_set>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+
+namespace aitune::frontend {
+namespace {
+
+using Kind = SizeFunction::Kind;
+using Relation = SizeConstraint::Relation;
+using Formulas = std::vector<SizeExpression>;
+
+SizeExpression Difference(const SizeExpression& a, const SizeExpression& b) {
+  return a + b * -1;
+}
+
+// Constraints that hold together only where a < b (or a <= b).
+std::vector<SizeConstraint> Less(const SizeExpression& a,
+                                 const SizeExpression& b, bool or_equal) {
+  return {{Difference(b, a) + (or_equal ? 0 : -1), Relation::kNonNegative}};
+}
+
+bool IsComparison(const std::string& name) {
+  static const auto* const kNames = new std::set<std::string>{
+      "aten::eq",          "aten::ne",          "aten::lt",
+      "aten::le",          "aten::gt",          "aten::ge",
+      "aten::__is__",      "aten::__isnot__",   "aten::__contains__",
+      "aten::__not__",     "aten::logical_not", "aten::Bool",
+      "aten::is_nonzero",  "aten::__and__",     "aten::__or__",
+      "aten::logical_and", "aten::logical_or",  "aten::is_same_size",
+      "aten::equal"};
+  return kNames->count(name) > 0;
+}
+
+// The formulas of a list's or tuple's elements, if all have one.
+std::optional<Formulas> ElementsOf(const SizeFunction& list) {
+  Formulas formulas;
+  if (list.kind == Kind::kFixed && list.fixed.isIntList()) {
+    for (const int64_t element : list.fixed.toIntVector())
+      formulas.emplace_back(element);
+    return formulas;
+  }
+  if (list.kind == Kind::kCall && IsListOfSizes(list))
+    return list.arguments[0]->sizes;
+  if (list.kind != Kind::kList && list.kind != Kind::kTuple)
+    return std::nullopt;
+  for (const SizeFunctionRef& element : list.arguments) {
+    std::optional<SizeExpression> formula = element->Formula();
+    if (!formula) return std::nullopt;
+    formulas.push_back(*std::move(formula));
+  }
+  return formulas;
+}
+
+// Where two lists are equal, or are not.
+std::vector<SizeConstraint> EqualLists(const Formulas& a, const Formulas& b,
+                                       bool equal) {
+  // So it is for all sizes.
+  const SizeConstraint holds = {SizeExpression(0), Relation::kZero};
+  if (a.size() != b.size()) return {holds};
+  std::vector<SizeConstraint> forms = {holds};
+  SizeExpression squares;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] == b[i]) continue;
+    const SizeExpression difference = Difference(a[i], b[i]);
+    forms.push_back({difference, Relation::kZero});
+    squares = squares + difference * difference;
+  }
+  if (equal) return forms;
+  return {{squares, Relation::kNonZero}};
+}
+
+// Where one of `elements` is `wanted`, or none is.
+std::vector<SizeConstraint> OneOf(const Formulas& elements,
+                                  const SizeExpression& wanted, bool is_one) {
+  std::vector<SizeConstraint> forms;
+  SizeExpression product = 1;
+  for (const SizeExpression& element : elements) {
+    forms.push_back({Difference(wanted, element), Relation::kNonZero});
+    product = product * forms.back().expression;
+  }
+  // A longer product may be beyond an integer.
+  constexpr size_t kMostFactors = 2;
+  if (!is_one) return forms;
+  if (forms.size() > kMostFactors) return {};
+  return {{product, Relation::kZero}};
+}
+
+std::vector<SizeConstraint> FormsOf(const SizeFunction& function, bool expected,
+                                    bool of_lists);
+
+std::vector<SizeConstraint> FormsOfPair(const std::string& name,
+                                        const SizeFunction& first,
+                                        const SizeFunction& second,
+                                        bool expected, bool of_lists) {
+  const bool both = name == "aten::__and__" || name == "aten::logical_and";
+  const bool either = name == "aten::__or__" || name == "aten::logical_or";
+  if ((both && expected) || (either && !expected)) {
+    std::vector<SizeConstraint> forms = FormsOf(first, expected, of_lists);
+    const std::vector<SizeConstraint> others =
+        FormsOf(second, expected, of_lists);
+    if (forms.empty() || others.empty()) return {};
+    forms.insert(forms.end(), others.begin(), others.end());
+    return forms;
+  }
+  const bool unequal = name == "aten::ne" || name == "aten::__isnot__";
+  const bool compares_equal =
+      unequal || name == "aten::eq" || name == "aten::__is__";
+  const std::optional<SizeExpression> a = first.Formula();
+  const std::optional<SizeExpression> b = second.Formula();
+  if (of_lists && compares_equal && !a && !b) {
+    const std::optional<Formulas> left = ElementsOf(first);
+    const std::optional<Formulas> right = ElementsOf(second);
+    if (left && right) return EqualLists(*left, *right, expected != unequal);
+  }
+  if (of_lists && name == "aten::__contains__" && b) {
+    if (const std::optional<Formulas> elements = ElementsOf(first))
+      return OneOf(*elements, *b, expected);
+  }
+  if (!a || !b) return {};
+  if (name == "aten::lt")
+    return expected ? Less(*a, *b, false) : Less(*b, *a, true);
+  if (name == "aten::le")
+    return expected ? Less(*a, *b, true) : Less(*b, *a, false);
+  if (name == "aten::gt")
+    return expected ? Less(*b, *a, false) : Less(*a, *b, true);
+  if (name == "aten::ge")
+    return expected ? Less(*b, *a, true) : Less(*a, *b, false);
+  if (compares_equal) {
+    const bool equal = expected != unequal;
+    return {{Difference(*a, *b), equal ? Relation::kZero : Relation::kNonZero}};
+  }
+  return {};
+}
+
+// Constraints that all hold only where the truth of `function` is `expected`.
+std::vector<SizeConstraint> FormsOf(const SizeFunction& function, bool expected,
+                                    bool of_lists) {
+  if (const std::optional<SizeExpression> formula = function.Formula())
+    return {{*formula, expected ? Relation::kNonZero : Relation::kZero}};
+  if (function.kind != Kind::kCall || function.arguments.empty()) return {};
+  const std::string& name = function.name;
+  const SizeFunction& first = *function.arguments[0];
+  if (name == "aten::Bool" || name == "aten::is_nonzero" ||
+      name == "aten::item" || name == "aten::Int" ||
+      name == "prim::NumToTensor")
+    return FormsOf(first, expected, of_lists);
+  if (name == "aten::__not__" || name == "aten::logical_not")
+    return FormsOf(first, !expected, of_lists);
+  if (function.arguments.size() < 2) return {};
+  return FormsOfPair(name, first, *function.arguments[1], expected, of_lists);
+}
+
+// Whether `holds` for the name of a call in the function.
+bool AnyCall(const SizeFunction& function,
+             absl::FunctionRef<bool(const std::string&)> holds,
+             std::unordered_set<const SizeFunction*>& seen) {
+  if (!seen.insert(&function).second) return false;
+  return (function.kind == Kind::kCall && holds(function.name)) ||
+         std::any_of(function.arguments.begin(), function.arguments.end(),
+                     [&](const SizeFunctionRef& argument) {
+                       return AnyCall(*argument, holds, seen);
+                     });
+}
+
+}  // namespace
+
+std::vector<SizeConstraint> FormsOf(const SizeFunction& function,
+                                    const c10::IValue& expected,
+                                    bool of_lists) {
+  if (expected.isBool()) return FormsOf(function, expected.toBool(), of_lists);
+  if (!expected.isInt()) return {};
+  if (const std::optional<SizeExpression> formula = function.Formula())
+    return {{*formula + SizeExpression(-expected.toInt()), Relation::kZero}};
+  // A comparison as a number.
+  if (function.kind == Kind::kCall && function.name == "aten::Int" &&
+      function.arguments[0]->kind == Kind::kCall &&
+      IsComparison(function.arguments[0]->name))
+    return FormsOf(*function.arguments[0], expected.toInt() != 0, of_lists);
+  return {};
+}
+
+bool Compares(const SizeFunction& function) {
+  std::unordered_set<const SizeFunction*> seen;
+  return AnyCall(function, IsComparison, seen);
+}
+
+bool ReadsStrides(const SizeFunction& function) {
+  std::unordered_set<const SizeFunction*> seen;
+  return AnyCall(
+      function,
+      [](const std::string& name) {
+        return name == "aten::is_contiguous" || name == "aten::stride" ||
+               name == "aten::sym_stride" || name == "aten::storage_offset";
+      },
+      seen);
+}
+
+}  // namespace aitune::frontend

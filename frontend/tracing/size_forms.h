@@ -1,0 +1,29 @@
+// What a decision by sizes says of them, as constraints.
+// Internal: includes LibTorch.
+#ifndef AITUNE_FRONTEND_TRACING_SIZE_FORMS_H_
+#define AITUNE_FRONTEND_TRACING_SIZE_FORMS_H_
+
+#include <ATen/core/ivalue.h>
+
+#include <vector>
+
+#include "frontend/tracing/size_function.h"
+#include "runtime/tensor/size_constraint.h"
+
+namespace aitune::frontend {
+
+// Constraints that all hold only where the value of `function` is `expected`;
+// none if it is no comparison of formulas. `of_lists`: whether comparisons of
+// lists of formulas count.
+std::vector<SizeConstraint> FormsOf(const SizeFunction& function,
+                                    const c10::IValue& expected, bool of_lists);
+
+// Whether the function, or a part of it, compares.
+bool Compares(const SizeFunction& function);
+
+// Whether the function, or a part of it, asks where elements of a tensor lie.
+bool ReadsStrides(const SizeFunction& function);
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_TRACING_SIZE_FORMS_H_

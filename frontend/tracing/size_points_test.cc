@@ -1,0 +1,143 @@
+// Programs whose decisions differ at a few combinations of sizes, which may be
+// none that tracing looked at: traces are right wherever they say so.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/torchscript/model.h"
+#include "frontend/trace/print_trace.h"
+#include "frontend/tracing/trace_test_util.h"
+#include "gtest/gtest.h"
+
+namespace aitune::frontend {
+namespace {
+
+using Point = std::vector<int64_t>;
+
+struct Case {
+  const char* name;
+  const char* body;  // of forward(self, x: Tensor, w: Tensor)
+  std::vector<std::string> specs;
+  std::vector<Point> points;  // sizes of the symbols; the first is traced first
+  size_t most_traces;         // for all points
+};
+
+bool IsFor(const Trace& trace, const std::vector<c10::IValue>& inputs) {
+  Point sizes;
+  for (const TraceSymbol& symbol : trace.symbols) {
+    const int64_t size =
+        inputs[static_cast<size_t>(symbol.input)].toTensor().size(symbol.axis);
+    if (size < symbol.min || size > symbol.max) return false;
+    sizes.push_back(size);
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const TensorType& type =
+        trace.values[static_cast<size_t>(trace.inputs[i])].type;
+    for (size_t axis = 0; axis < type.sizes.size(); ++axis) {
+      if (type.sizes[axis].Evaluate(sizes) !=
+          inputs[i].toTensor().size(static_cast<int64_t>(axis)))
+        return false;
+    }
+  }
+  return std::all_of(trace.constraints.begin(), trace.constraints.end(),
+                     [&](const SizeConstraint& c) { return c.Holds(sizes); });
+}
+
+class SizePoints : public testing::TestWithParam<Case> {};
+
+TEST_P(SizePoints, AreRightWhereATraceIsForThem) {
+  const auto model = Model::FromSource(absl::StrCat(
+      "def forward(self, x: Tensor, w: Tensor):\n", GetParam().body));
+  ASSERT_TRUE(model.ok()) << model.status();
+  std::vector<InputSpec> specs;
+  for (const std::string& spec : GetParam().specs)
+    specs.push_back(*ParseInputSpec(spec));
+  std::vector<Trace> traces;
+  for (const Point& point : GetParam().points) {
+    const std::string at =
+        absl::StrCat("at ", point[0], ", ", point.size() > 1 ? point[1] : 0);
+    const auto inputs = MakeInputs(specs, point, /*seed=*/7);
+    const auto again = MakeInputs(specs, point, /*seed=*/7);
+    ASSERT_TRUE(inputs.ok() && again.ok()) << inputs.status();
+    auto trace = std::find_if(
+        traces.begin(), traces.end(),
+        [&](const Trace& made) { return IsFor(made, inputs->values()); });
+    if (trace == traces.end()) {
+      TraceOptions options;
+      options.anchor = point;
+      absl::StatusOr<Trace> made = BuildTrace(*model, specs, options);
+      ASSERT_TRUE(made.ok()) << at << ": " << made.status();
+      ASSERT_TRUE(IsFor(*made, inputs->values())) << at << PrintTrace(*made);
+      trace = traces.insert(trace, *std::move(made));
+    }
+    const auto eager = model->RunEager(*inputs);
+    ASSERT_TRUE(eager.ok()) << at << ": " << eager.status();
+    const auto ours = RunTrace(*trace, *again);
+    ASSERT_TRUE(ours.ok()) << at << ": " << ours.status();
+    EXPECT_EQ(Difference(*ours, *eager), "") << at << "\n"
+                                             << PrintTrace(*trace);
+  }
+  EXPECT_LE(traces.size(), GetParam().most_traces);
+}
+
+const std::vector<std::string> kImage = {"float32[1,1,n=1..512,m=1..512]",
+                                         "float32[2]"};
+const std::vector<std::string> kPair = {"float32[n=1..512,2]",
+                                        "float32[m=1..512,2]"};
+const std::vector<std::string> kFew = {"float32[n=1..100,2]",
+                                       "float32[m=1..100,2]"};
+const std::vector<std::string> kRows = {"float32[n=1..40,6]", "float32[13,6]"};
+
+INSTANTIATE_TEST_SUITE_P(
+    Programs, SizePoints,
+    testing::Values(
+        Case{"list_of_sizes",
+             "  if list(x.shape[2:]) == [14, 14]:\n    return x * 2\n"
+             "  return x * 1",
+             kImage,
+             {{500, 300}, {14, 14}, {14, 15}, {2, 2}},
+             2},
+        Case{"unequal_list",
+             "  if list(x.shape) != [1, 1, 124, 124]:\n    return x * 2\n"
+             "  return x * 1",
+             kImage,
+             {{500, 300}, {124, 124}, {123, 124}},
+             2},
+        Case{"unequal_tuple",
+             "  h, v = x.size(2), x.size(3)\n"
+             "  if (h, v) != (32, 33):\n    return x * 2\n"
+             "  return x * 1",
+             kImage,
+             {{500, 300}, {32, 33}, {32, 300}},
+             2},
+        Case{"one_of_a_list",
+             "  if x.size(0) - w.size(0) in [5, 9]:\n    return x * 2\n"
+             "  return x * 1",
+             kPair,
+             {{500, 300}, {105, 100}, {23, 14}, {100, 100}},
+             2},
+        Case{"shape_of_a_part",
+             "  y = x[w.size(0):] * 1\n"
+             "  if list(y.size()) == [5, 2]:\n    return y * 2\n"
+             "  return y * 1",
+             kPair,
+             {{500, 300}, {305, 300}, {66, 61}},
+             2},
+        Case{"equal_shapes",
+             "  if x[w.size(0):].shape == w[:3].shape:\n    return x * 2\n"
+             "  return x * 1",
+             kPair,
+             {{500, 300}, {303, 300}, {103, 100}},
+             3},
+        Case{"square_root",
+             "  p = float(x.size(2) * x.size(3))\n"
+             "  if p ** 0.5 == 14.0:\n    return x * 2\n"
+             "  return x * 1",
+             kImage,
+             {{500, 300}, {14, 14}, {28, 7}},
+             3}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace aitune::frontend

@@ -239,8 +239,11 @@ std::optional<SizeExpression> Interpreter::FormulaOf(
       return std::nullopt;
     }
   }
+  // What a comparison decides may differ at any size that was not looked at.
+  const bool is_smooth = complete || !Compares(*function);
   const auto is_right = [&](const std::optional<SizeExpression>& fitted) {
-    if (!fitted) return false;
+    if (!fitted || !is_smooth) return false;
+    if (!complete && fitted->constant()) return false;
     for (size_t i = 0; i < points.size(); ++i)
       if (fitted->Evaluate(points[i]) != there[i]) return false;
     return true;

@@ -136,7 +136,13 @@ INSTANTIATE_TEST_SUITE_P(
              "  return x * 1",
              kImage,
              {{500, 300}, {14, 14}, {28, 7}},
-             3}),
+             3},
+        Case{"comparison_as_a_number",
+             "  k = int(x.size(0) * w.size(0) == 77)\n"
+             "  return x * (1 + k), k",
+             kFew,
+             {{100, 90}, {7, 11}, {77, 1}, {50, 50}},
+             2}),
     [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

@@ -315,6 +315,12 @@ Interpreter::NodeResults Interpreter::RunIs(Node* node, const ProbedRef& a,
         RunAsRegion(node, "whether a value is None depends on data"));
     return Optional(GetAll(node->outputs()));
   }
+  // Numbers of sizes are compared as operators compare them.
+  const auto is_number = [](const ProbedValue& value) {
+    return value.kind == Kind::kPlain && value.probes[0].isScalar();
+  };
+  if (is_number(*a) && is_number(*b) && !(a->uniform && b->uniform))
+    return Optional();
   const bool same = a == b || (IsNone(*a) && IsNone(*b)) ||
                     (a->kind == Kind::kPlain && b->kind == Kind::kPlain &&
                      a->probes[0].is(b->probes[0]));

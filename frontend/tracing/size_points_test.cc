@@ -142,6 +142,13 @@ INSTANTIATE_TEST_SUITE_P(
              "  return x * (1 + k), k",
              kFew,
              {{100, 90}, {7, 11}, {77, 1}, {50, 50}},
+             2},
+        Case{"is_a_number",
+             "  k = x.size(0) % 13\n"
+             "  if k is 11:\n    return x * 2, k is not 11\n"
+             "  return x * 1, k is not 11",
+             kRows,
+             {{40}, {11}, {24}, {25}},
              2}),
     [](const auto& info) { return std::string(info.param.name); });
 

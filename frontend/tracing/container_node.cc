@@ -251,7 +251,8 @@ Interpreter::NodeResults Interpreter::RunGetAttribute(
   const ModuleState::key_type key(&object, name);
   if (const auto set = attributes_set_.find(key); set != attributes_set_.end())
     return Optional({set->second});
-  ProbedRef& attribute = constants_[node];
+  // In a loop one node reads those of several objects.
+  ProbedRef& attribute = attributes_[{node, &object}];
   if (attribute == nullptr || attribute->IsContainer()) {
     const std::string path =
         owner.name.empty() ? name : absl::StrCat(owner.name, ".", name);

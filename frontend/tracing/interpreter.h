@@ -488,6 +488,11 @@ class Interpreter {
   std::unordered_map<torch::jit::Node*, ProbedRef> constants_;
   ModuleState state_;
   std::map<ModuleState::key_type, ProbedRef> attributes_set_;
+  // Attributes that the program has not set, by the nodes that read them and
+  // the objects.
+  std::map<std::pair<const torch::jit::Node*, const c10::ivalue::Object*>,
+           ProbedRef>
+      attributes_;
   const LiveState* live_state_ = nullptr;
   std::string writes_own_ = "the model writes to its own weights or buffers";
   std::map<const at::Tensor*, ProbedRef> states_;  // by the model's own tensors

@@ -74,6 +74,37 @@ def forward(self, x: Tensor) -> Tensor:
   EXPECT_EQ(result->toTensor().sum().item<float>(), 9);
 }
 
+// One node of a loop reads the attributes of several.
+TEST(ModuleState, ObjectsInAListHaveTheirOwnAttributes) {
+  torch::jit::Module module("Thresholds");
+  const auto unit = module._ivalue()->compilation_unit();
+  const auto type = c10::ClassType::create("__torch__.Threshold", unit);
+  type->addAttribute("value", c10::FloatType::get());
+  unit->register_type(type);
+  c10::impl::GenericList thresholds(type);
+  for (const double value : {5.0, 1.0, 2.0}) {
+    auto object = c10::ivalue::Object::create({unit, type}, 1);
+    object->setSlot(0, value);
+    thresholds.push_back(object);
+  }
+  module.register_attribute("thresholds", c10::ListType::create(type),
+                            thresholds);
+  module.define(R"(
+def forward(self, x: Tensor) -> Tensor:
+  y = x
+  for threshold in self.thresholds:
+    y = y * 10 + threshold.value
+  return y
+)");
+  const auto model = Model::FromModule(module);
+  ASSERT_TRUE(model.ok()) << model.status();
+  const auto trace = BuildTrace(*model, ValueList({at::ones({3})}), {});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  const auto result = RunTrace(*trace, ValueList({at::zeros({3})}));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->toTensor()[0].item<float>(), 512);
+}
+
 // Though LibTorch runs all of it, and gradients could be taken where it is
 // compiled.
 TEST(ModuleState, NoGradientsAreTakenInAnyProgram) {

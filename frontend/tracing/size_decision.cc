@@ -290,12 +290,12 @@ std::vector<SizeFunctionRef> Interpreter::ResultFunctions(
     // Of tensors with input data in them only queries are functions.
     if (function == nullptr && KnownSizes(*argument) != nullptr &&
         IsMetadataQuery(*call.schema)) {
-      const bool contiguous = std::all_of(
-          argument->probes.begin(), argument->probes.end(),
-          [](const c10::IValue& v) { return v.toTensor().is_contiguous(); });
-      if (sizes_only || (contiguous && argument->IsTensor()))
+      if (sizes_only) {
         function = SizeFunction::Shape(argument->type.sizes,
                                        ToScalarType(argument->type.dtype));
+      } else if (argument->IsTensor() && argument->has_type) {
+        function = StridedShapeOf(*argument).value_or(nullptr);
+      }
     }
     if (function == nullptr) return {call.result_count, nullptr};
     arguments.push_back(std::move(function));

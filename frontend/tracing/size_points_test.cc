@@ -149,7 +149,29 @@ INSTANTIATE_TEST_SUITE_P(
              "  return x * 1, k is not 11",
              kRows,
              {{40}, {11}, {24}, {25}},
-             2}),
+             2},
+        Case{"contiguous_view",
+             "  e = (x.size(0) % 13) // 11\n"
+             "  u = (w * 2)[:1 + e].t()\n"
+             "  if u.is_contiguous():\n    return u * 3\n"
+             "  return u * 1",
+             kRows,
+             {{40}, {11}, {12}, {24}, {25}},
+             3},
+        Case{"strides_of_a_view",
+             "  e = (x.size(0) % 13) // 11\n"
+             "  u = (w * 2)[:1].expand(1 + e, 6)\n"
+             "  return u.is_contiguous(), u.stride(0), u * 1",
+             kRows,
+             {{40}, {11}, {12}, {24}, {25}},
+             3},
+        Case{"offset_of_a_view",
+             "  u = (w * 2)[3:]\n"
+             "  if u.storage_offset() > 0:\n    x = x * 2\n"
+             "  return x * 1, u.storage_offset()",
+             kRows,
+             {{40}, {11}},
+             1}),
     [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

@@ -32,6 +32,12 @@ bool DividesBySizes(const SizeExpression& size) {
   }
 }
 
+// Whether the third argument of the operator is what its second is multiplied
+// by; the first, of rsub.
+bool HasAlpha(const std::string& name) {
+  return name == "aten::add" || name == "aten::sub" || name == "aten::rsub";
+}
+
 // The formula of arithmetic on formulas; nothing for other operators.
 std::optional<SizeExpression> Arithmetic(
     const std::string& name, const std::vector<SizeExpression>& operands) {
@@ -47,9 +53,11 @@ std::optional<SizeExpression> Arithmetic(
   if (name == "aten::neg") return a * -1;
   if (operands.size() < 2) return std::nullopt;
   const SizeExpression& b = operands[1];
-  if (name == "aten::add") return a + b;
-  if (name == "aten::sub") return a + b * -1;
-  if (name == "aten::rsub") return b + a * -1;
+  const SizeExpression alpha =
+      HasAlpha(name) && operands.size() > 2 ? operands[2] : SizeExpression(1);
+  if (name == "aten::add") return a + b * alpha;
+  if (name == "aten::sub") return a + b * alpha * -1;
+  if (name == "aten::rsub") return b + a * alpha * -1;
   if (name == "aten::mul") return a * b;
   if (IsDivision(name))
     return SizeExpression::Binary(Operation::kFloorDivide, a, b);
@@ -150,8 +158,10 @@ absl::Status Interpreter::InferSizes(const Invocation& call,
     if (!size) break;
     operands.push_back(*size);
   }
+  const bool is_complete =
+      !HasAlpha(name) || operands.size() == call.arguments.size();
   std::optional<SizeExpression> size =
-      Arithmetic(call.schema->name(), operands);
+      is_complete ? Arithmetic(name, operands) : std::nullopt;
   // Kernels are run at sizes that the program does not take, too, where what is
   // divided by may be 0 or negative.
   if (size && operands.size() > 1 && !operands[1].constant() &&

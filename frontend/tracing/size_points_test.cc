@@ -150,6 +150,23 @@ INSTANTIATE_TEST_SUITE_P(
              kRows,
              {{40}, {11}, {24}, {25}},
              2},
+        Case{"alpha",
+             "  n = torch.tensor(x.size(0))\n"
+             "  e = torch.tensor((x.size(0) % 13) // 11)\n"
+             "  k = int(torch.add(n, e, alpha=2))\n"
+             "  j = int(torch.sub(n, e, alpha=3))\n"
+             "  i = int(torch.rsub(e, 5, alpha=2))\n"
+             "  return k, j, x * i",
+             kRows,
+             {{40}, {11}, {24}, {25}, {12}},
+             3},
+        Case{"alpha_in_place",
+             "  e = (x.size(0) % 13) // 11\n"
+             "  n = torch.tensor(e)\n  n.add_(e, alpha=3)\n"
+             "  return int(n), x * int(n)",
+             kRows,
+             {{40}, {11}, {24}, {25}, {12}},
+             3},
         Case{"contiguous_view",
              "  e = (x.size(0) % 13) // 11\n"
              "  u = (w * 2)[:1 + e].t()\n"

@@ -5,6 +5,7 @@
 #include <ATen/core/List.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <utility>
 
@@ -232,9 +233,11 @@ bool IsListOfSizes(const SizeFunction& function) {
 bool SamePlainValue(const c10::IValue& a, const c10::IValue& b) {
   if (a.tagKind() != b.tagKind()) return false;
   if (a.isDouble()) {
-    // NaN equals itself: it was seen, not computed with.
-    return a.toDouble() == b.toDouble() ||
-           (a.toDouble() != a.toDouble() && b.toDouble() != b.toDouble());
+    // NaN equals itself: it was seen, not computed with. Zeros of different
+    // signs differ in what is divided by them.
+    return (a.toDouble() == b.toDouble() &&
+            std::signbit(a.toDouble()) == std::signbit(b.toDouble())) ||
+           (std::isnan(a.toDouble()) && std::isnan(b.toDouble()));
   }
   if (a.isInt() || a.isBool() || a.isString() || a.isNone() || a.isDevice())
     return a == b;

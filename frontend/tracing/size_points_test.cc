@@ -167,6 +167,12 @@ INSTANTIATE_TEST_SUITE_P(
              kRows,
              {{40}, {11}, {24}, {25}, {12}},
              3},
+        Case{"negative_zero",
+             "  s = ((x.size(0) % 13) // 11 - 0.5) * 0.0\n"
+             "  return torch.full([2, 2], s).reciprocal(), x.copysign(s)",
+             kRows,
+             {{40}, {11}, {12}, {24}, {25}},
+             3},
         Case{"contiguous_view",
              "  e = (x.size(0) % 13) // 11\n"
              "  u = (w * 2)[:1 + e].t()\n"

@@ -234,6 +234,9 @@ class Interpreter {
   // Limits the region to sizes for which the index of aten::select is inside of
   // the axis, or is not, as at the anchor.
   absl::Status CheckSelection(const Invocation& call);
+  // Limits the region to sizes for which aten::squeeze removes the axes that it
+  // removes at the anchor.
+  absl::Status SettleSqueeze(const Invocation& call);
   // Limits the bounds of a slice to 0 and the size of its axis. Returns the
   // axis and its new size; not set when they depend on data.
   absl::StatusOr<std::optional<std::pair<int64_t, SizeExpression>>> ClampSlice(

@@ -116,6 +116,8 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
       !AllUniform(call.arguments)) {
     AITUNE_RETURN_IF_ERROR(CheckSelection(call));
   }
+  if (call.schema->name() == "aten::squeeze" && op.has_typed_tensor_first())
+    AITUNE_RETURN_IF_ERROR(SettleSqueeze(call));
   if (call.schema->name() == "aten::slice" && !AllUniform(call.arguments)) {
     AITUNE_ASSIGN_OR_RETURN(op.traits.sliced, ClampSlice(call));
   }

@@ -167,6 +167,18 @@ INSTANTIATE_TEST_SUITE_P(
              kRows,
              {{40}, {11}, {24}, {25}, {12}},
              3},
+        Case{"squeeze",
+             "  v = (x[w.size(0) + 4:] * 2).squeeze(0)\n"
+             "  return v.dim(), v",
+             kPair,
+             {{500, 300}, {205, 200}, {19, 14}, {104, 100}},
+             2},
+        Case{"squeeze_of_all",
+             "  k = x.size(0) - w.size(0) - 9\n"
+             "  return (torch.ones([k * k + 1, 3]) * x.sum()).squeeze()",
+             kPair,
+             {{500, 300}, {209, 200}, {23, 14}, {104, 100}},
+             2},
         Case{"negative_zero",
              "  s = ((x.size(0) % 13) // 11 - 0.5) * 0.0\n"
              "  return torch.full([2, 2], s).reciprocal(), x.copysign(s)",

@@ -133,6 +133,38 @@ absl::Status Interpreter::CheckSelection(const Invocation& call) {
       .status();
 }
 
+absl::Status Interpreter::SettleSqueeze(const Invocation& call) {
+  const std::vector<SizeExpression>& sizes = call.arguments[0]->type.sizes;
+  const auto rank = static_cast<int64_t>(sizes.size());
+  std::vector<ProbedRef> given;
+  if (call.arguments.size() > 1) {
+    given = call.arguments[1]->elements;
+    if (call.arguments[1]->kind == Kind::kPlain) given = {call.arguments[1]};
+  }
+  std::vector<int64_t> axes;
+  for (const ProbedRef& axis : given) {
+    AITUNE_ASSIGN_OR_RETURN(const int64_t at, UniformInt(axis, "an axis"));
+    axes.push_back(at < 0 ? at + rank : at);
+  }
+  for (int64_t axis = 0; call.arguments.size() == 1 && axis < rank; ++axis)
+    axes.push_back(axis);
+  const char* const what = "the rank of a squeezed tensor";
+  for (const int64_t axis : axes) {
+    if (axis < 0 || axis >= rank) return absl::OkStatus();
+    const SizeExpression& size = sizes[static_cast<size_t>(axis)];
+    if (size.constant()) continue;
+    const SizeConstraint decides = {size + -1,
+                                    size.Evaluate(region_.anchor()) == 1
+                                        ? SizeConstraint::Relation::kZero
+                                        : SizeConstraint::Relation::kNonZero};
+    region_.Restrict(
+        SymbolsOf(size),
+        [&](absl::Span<const int64_t> point) { return decides.Holds(point); },
+        {decides}, Reason(absl::StrCat(what, " depends on the size")));
+  }
+  return KeepProbes(what);
+}
+
 absl::StatusOr<std::optional<std::pair<int64_t, SizeExpression>>>
 Interpreter::ClampSlice(Invocation& call) {
   using Sliced = std::optional<std::pair<int64_t, SizeExpression>>;

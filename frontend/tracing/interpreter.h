@@ -212,6 +212,8 @@ class Interpreter {
   absl::StatusOr<Results> Invoke(const Invocation& call);
   // Fills in what the arguments say by themselves.
   void FindArgumentTraits(OperatorCall& op);
+  // Fills in the sizes that arguments say, as those of a new tensor or a slice.
+  void FindToldSizes(OperatorCall& op);
   // Finds what the results depend on, which of them are opaque, and whether
   // LibTorch must run the call.
   void FindDependence(OperatorCall& op);

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -46,6 +47,8 @@ struct ResultTraits {
   std::vector<SizeExpression> sources;
   // The axis that the call slices, and its new size.
   std::optional<std::pair<int64_t, SizeExpression>> sliced;
+  // Sizes of the result that arguments say, by axes.
+  std::map<int64_t, SizeExpression> told;
   std::vector<int64_t> strides;  // the strides of windows, for the same
   const Invocation* call = nullptr;
   std::vector<ProbedRef> tensors;  // the tensors among the arguments

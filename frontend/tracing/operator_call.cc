@@ -5,6 +5,7 @@
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -172,12 +173,45 @@ void Interpreter::FindArgumentTraits(OperatorCall& op) {
     }
   }
   traits.uniform_arguments = AllUniform(call.arguments);
+  FindToldSizes(op);
   traits.strides = SizeDivisors(*call.schema, call.arguments);
   if (!op.has_typed_tensor_first()) return;
   if (IsReshape(call.schema->name()))
     AddElementCounts(call.arguments, traits.sources, traits.strides);
   if (call.schema->name() == "aten::flatten")
     AddProducts(call.arguments[0]->type.sizes, traits.sources);
+}
+
+void Interpreter::FindToldSizes(OperatorCall& op) {
+  static const auto* const kNewTensors = new std::map<std::string, size_t>{
+      {"aten::full", 0},      {"aten::zeros", 0},    {"aten::ones", 0},
+      {"aten::empty", 0},     {"aten::rand", 0},     {"aten::randn", 0},
+      {"aten::new_zeros", 1}, {"aten::new_ones", 1}, {"aten::new_full", 1},
+      {"aten::new_empty", 1}, {"aten::repeat", 1}};
+  ResultTraits& traits = op.traits;
+  if (traits.sliced) {
+    const std::vector<SizeExpression>& sizes = op.call.arguments[0]->type.sizes;
+    for (size_t axis = 0; axis < sizes.size(); ++axis)
+      traits.told.emplace(static_cast<int64_t>(axis), sizes[axis]);
+    traits.told[traits.sliced->first] = traits.sliced->second;
+    return;
+  }
+  const auto place = kNewTensors->find(op.call.schema->name());
+  if (place == kNewTensors->end() || place->second >= op.call.arguments.size())
+    return;
+  const std::vector<ProbedRef>& told =
+      op.call.arguments[place->second]->elements;
+  const bool repeats = place->first == "aten::repeat";
+  if (repeats && !op.has_typed_tensor_first()) return;
+  // What is repeated has the last axes.
+  const auto& sizes = op.call.arguments[0]->type.sizes;
+  for (size_t axis = 0; axis < told.size(); ++axis) {
+    std::optional<SizeExpression> size = SizeOf(told[axis]);
+    if (!size) continue;
+    if (repeats && axis + sizes.size() >= told.size())
+      size = fitter_.Simplify(*size * sizes[axis + sizes.size() - told.size()]);
+    traits.told.emplace(static_cast<int64_t>(axis), *size);
+  }
 }
 
 void Interpreter::FindDependence(OperatorCall& op) {

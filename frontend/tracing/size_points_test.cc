@@ -167,6 +167,19 @@ INSTANTIATE_TEST_SUITE_P(
              kRows,
              {{40}, {11}, {24}, {25}, {12}},
              3},
+        Case{"sizes_of_new_tensors",
+             "  e = (x.size(0) * w.size(0) + 1523) % 1601 // 1600\n"
+             "  return torch.ones([1 + e, 2]), x.new_zeros([3, 2 + e]), "
+             "w[:1].repeat(1 + e, 2), e",
+             {"float32[n=1..40,6]", "float32[m=1..40,6]"},
+             {{40, 39}, {7, 11}, {11, 7}, {12, 7}},
+             3},
+        Case{"slices_of_little",
+             "  e = (x.size(0) * 7 + 1523) % 1601 // 1600\n"
+             "  return w[e:], w[:13 - e] * 1, e",
+             {"float32[n=1..1600,6]", "float32[13,6]"},
+             {{1599}, {11}, {12}},
+             3},
         Case{"squeeze",
              "  v = (x[w.size(0) + 4:] * 2).squeeze(0)\n"
              "  return v.dim(), v",

@@ -49,6 +49,15 @@ bool IsSameAtKnownPoints(const ProbedValue& argument,
   return true;
 }
 
+// Whether the call slices the argument at some sizes, though at the probes it
+// gives all of it.
+bool IsCut(const ProbedValue& argument, const ResultTraits& traits) {
+  if (!traits.sliced || !argument.has_type) return false;
+  const auto axis = static_cast<size_t>(traits.sliced->first);
+  return axis >= argument.type.sizes.size() ||
+         argument.type.sizes[axis] != traits.sliced->second;
+}
+
 // What shares memory with an opaque value must not be written, nor the value:
 // the other would not see it.
 void NoteSharing(ProbedValue& opaque, const std::vector<ProbedRef>& tensors) {
@@ -156,15 +165,14 @@ std::optional<std::vector<SizeExpression>> Interpreter::FitSizes(
     std::vector<int64_t>& unexplained) {
   std::vector<SizeExpression> found;
   for (int64_t axis = 0; axis < tensor.tensor().dim(); ++axis) {
-    if (traits.sliced && traits.sliced->first == axis) {
-      found.push_back(traits.sliced->second);
-      continue;
-    }
     std::vector<int64_t> sizes;
     for (size_t probe = 0; probe < tensor.probes.size(); ++probe)
       sizes.push_back(tensor.tensor(probe).size(axis));
     std::optional<SizeExpression> size;
-    if (traits.known_shapes != nullptr)
+    if (const auto told = traits.told.find(axis);
+        told != traits.told.end() && fitter_.Matches(told->second, sizes))
+      size = told->second;
+    if (!size && traits.known_shapes != nullptr)
       size = FitKnown(*traits.known_shapes, traits.result,
                       static_cast<size_t>(axis), sizes, traits);
     if (!size) size = fitter_.Fit(sizes, traits.sources, traits.strides);
@@ -237,7 +245,8 @@ absl::StatusOr<ProbedRef> Interpreter::ConvertTensor(
       same =
           same && AreOneTensor(tensor->tensor(probe), candidate->tensor(probe));
     }
-    same = same && IsSameAtKnownPoints(*candidate, traits);
+    same = same && IsSameAtKnownPoints(*candidate, traits) &&
+           !IsCut(*candidate, traits);
     // Of sizes that depend on data the probes show only some.
     if (same && (!traits.tainted || traits.opaque.empty())) return candidate;
     if (source == nullptr) source = candidate;

@@ -251,6 +251,8 @@ class Interpreter {
   // strided_view.cc
   // Whether what a call on a tensor gives depends on where its elements lie.
   absl::StatusOr<bool> SpeaksOfMemory(const Invocation& call);
+  // Leaves out sizes at which it may pick other elements than at the anchor.
+  absl::Status SettleStridedView(const Invocation& call);
   absl::StatusOr<Results> EmitStridedView(const Invocation& call);
 
   // possible_view.cc

@@ -192,6 +192,27 @@ INSTANTIATE_TEST_SUITE_P(
              kPair,
              {{500, 300}, {209, 200}, {23, 14}, {104, 100}},
              2},
+        Case{"strided_sizes",
+             "  e = (x.size(0) % 13) // 11\n"
+             "  y = w * 2\n"
+             "  return y.as_strided([2 + e, 3], [6, 1]), y",
+             kRows,
+             {{40}, {11}, {12}, {24}, {25}},
+             3},
+        Case{"strides_of_memory",
+             "  e = (x.size(0) % 13) // 11\n"
+             "  y = w * 2\n"
+             "  return y.as_strided([2, 3], [6 - e, 1], e), y",
+             kRows,
+             {{40}, {11}, {12}, {24}, {25}},
+             3},
+        Case{"memory_of_a_transpose",
+             "  e = (x.size(0) % 13) // 11\n"
+             "  y = w[:2 + e].t() * 2\n"
+             "  return y.as_strided([2, 2], [2, 1]), y",
+             kRows,
+             {{40}, {11}, {24}},
+             3},
         Case{"negative_zero",
              "  s = ((x.size(0) % 13) // 11 - 0.5) * 0.0\n"
              "  return torch.full([2, 2], s).reciprocal(), x.copysign(s)",

@@ -53,9 +53,32 @@ absl::StatusOr<bool> Interpreter::SpeaksOfMemory(const Invocation& call) {
   return false;
 }
 
+absl::Status Interpreter::SettleStridedView(const Invocation& call) {
+  const std::string what =
+      absl::StrCat("which elements ", call.schema->name(), " picks");
+  for (size_t i = 1; i < call.arguments.size(); ++i) {
+    AITUNE_RETURN_IF_ERROR(Settle(call.arguments[i], what));
+    for (const ProbedRef& number : call.arguments[i]->elements)
+      AITUNE_RETURN_IF_ERROR(Settle(number, what));
+  }
+  const ProbedValue& source = *call.arguments[0];
+  const TracedStorage& storage = *source.storage;
+  // An input's elements lie in order, whatever its sizes.
+  if (storage.input >= 0 && source.views.empty()) return absl::OkStatus();
+  for (const std::vector<SizeExpression>* sizes :
+       {&source.type.sizes, &storage.base_type.sizes}) {
+    for (const SizeExpression& size : *sizes) {
+      for (const int symbol : SymbolsOf(size))
+        region_.Fix(symbol, Reason(absl::StrCat(what, " depends on the size")));
+    }
+  }
+  return KeepProbes(what);
+}
+
 absl::StatusOr<Interpreter::Results> Interpreter::EmitStridedView(
     const Invocation& call) {
   const ProbedRef& source = call.arguments[0];
+  AITUNE_RETURN_IF_ERROR(SettleStridedView(call));
   AITUNE_ASSIGN_OR_RETURN(std::vector<std::vector<c10::IValue>> executed,
                           Execute(call));
   auto result = std::make_shared<ProbedValue>();

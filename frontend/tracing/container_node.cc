@@ -291,8 +291,7 @@ Interpreter::NodeResults Interpreter::MakeDict(Node* node,
           "a dict whose keys are not known without data");
     }
     AITUNE_RETURN_IF_ERROR(Settle(inputs[i], "the key of a dict"));
-    dict->keys.push_back(inputs[i]->probes[0]);
-    dict->elements.push_back(inputs[i + 1]);
+    SetKey(*dict, inputs[i]->probes[0], inputs[i + 1]);
   }
   return std::optional<Results>({dict});
 }

@@ -60,6 +60,7 @@ INSTANTIATE_TEST_SUITE_P(
         "  v, i = torch.max(x, 1)\n  w, j = torch.topk(x, 2, 1)\n  return v, "
         "i, w, j",
         "  y = x.unbind(0)\n  return y[0] + y[3], len(y)",
+        "  d = {1: x * 1, 2: x, 1: x * 2}\n  return d[1], len(d), d",
         "  s = '{}-{}'.format('a', 3)\n  return x * len(s)"));
 
 // What only LibTorch knows, appended to a list that others name too.

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/model.h"
+#include "frontend/trace/print_trace.h"
 #include "frontend/tracing/trace_test_util.h"
 
 namespace aitune::frontend {
@@ -18,6 +19,28 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
+
+// Views of all elements are tensors of their own.
+TEST(PossibleViews, OfTheSameElementsKeepTheirSizes) {
+  const auto trace = TraceAndCompare(R"(
+def forward(self, x: Tensor):
+  z = x * 1
+  y = z[:]
+  y.t_()
+  u = x * 3
+  v = u.detach()
+  v.unsqueeze_(0)
+  y.add_(1)
+  w = z.contiguous()
+  w.mul_(2)
+  return z * 2, y * 1, v * 1, u * 1, z[:] is z, z.contiguous() is z, w is z
+)",
+                                     {"float32[1..4,6]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_THAT(OpNames(*trace), Not(Contains(kWholeModel)))
+      << PrintTrace(*trace);
+}
 
 TEST(PossibleViews, ASizeThatGivesAViewIsLeftOut) {
   const auto trace = TraceAndCompare(R"(

@@ -58,6 +58,14 @@ bool IsCut(const ProbedValue& argument, const ResultTraits& traits) {
          argument.type.sizes[axis] != traits.sliced->second;
 }
 
+// A tensor of the same elements that is an object of its own: what becomes of
+// its sizes does not become of `tensor`'s.
+ProbedRef AnotherName(const ProbedRef& tensor) {
+  auto other = std::make_shared<ProbedValue>(*tensor);
+  other->storage->tensors.push_back(other);
+  return other;
+}
+
 // What shares memory with an opaque value must not be written, nor the value:
 // the other would not see it.
 void NoteSharing(ProbedValue& opaque, const std::vector<ProbedRef>& tensors) {
@@ -248,7 +256,9 @@ absl::StatusOr<ProbedRef> Interpreter::ConvertTensor(
     same = same && IsSameAtKnownPoints(*candidate, traits) &&
            !IsCut(*candidate, traits);
     // Of sizes that depend on data the probes show only some.
-    if (same && (!traits.tainted || traits.opaque.empty())) return candidate;
+    if (same && (!traits.tainted || traits.opaque.empty()))
+      return first.is_same(candidate->tensor()) ? candidate
+                                                : AnotherName(candidate);
     if (source == nullptr) source = candidate;
   }
 

@@ -357,7 +357,7 @@ def forward(self, x: Tensor):
     y = torch.linear(torch.relu(torch.linear(x, self.first)), self.second)
     if bool(self.first[0, 0] >= 1.0):
         y = y + 100.0
-    if bool((self.second * x.sum()).sum() != 0.0):
+    if bool(torch.linear(x, self.second).sum() != 0.0):
         y = y + 1.0
     return y
 )");

@@ -55,9 +55,10 @@ bool HasTypeOf(const Structure& structure, const c10::IValue& value) {
     return SameType(dict->getKeyType(), given.keyType()) &&
            SameType(dict->getValueType(), given.valueType());
   }
+  const auto tuple = type->cast<c10::TupleType>();
+  if (tuple == nullptr || !tuple->schema()) return true;
   const auto given = value.type()->cast<c10::TupleType>();
-  return given != nullptr &&
-         given->name() == type->cast<c10::TupleType>()->name();
+  return given != nullptr && given->name() == tuple->name();
 }
 
 // Appends the leaves of `value`. Calls itself; throws what LibTorch throws.
@@ -235,8 +236,9 @@ Structure NestingOf(const std::vector<c10::IValue>& values) {
 bool SameNesting(const Structure& a, const Structure& b) {
   if (IsLeaf(a) || IsLeaf(b)) return IsLeaf(a) && IsLeaf(b);
   if (a.kind != b.kind || a.children.size() != b.children.size() ||
-      a.keys != b.keys || a.type_name != b.type_name)
+      a.keys != b.keys)
     return false;
+  if (a.kind != Kind::kTuple && a.type_name != b.type_name) return false;
   for (size_t i = 0; i < a.children.size(); ++i) {
     if (!SameNesting(a.children[i], b.children[i])) return false;
   }

@@ -21,7 +21,8 @@ namespace aitune::frontend {
 // leaves of the result are of kind kTensor, whatever they are in `values`.
 Structure NestingOf(const std::vector<c10::IValue>& values);
 
-// Whether both have the same containers with the same numbers of leaves.
+// Whether both have the same containers with the same numbers of leaves, and
+// their lists and dicts the same types of elements.
 bool SameNesting(const Structure& a, const Structure& b);
 
 // kInvalidArgument when a dict of `values`, which have the nesting `structure`,

@@ -26,8 +26,9 @@
 namespace mlir {
 namespace ait {
 /// What an f32 mask of an attention with a masked score has where a pair gets
-/// that score: a number that no bias has by itself, as it is neither a least
-/// number of a type nor near to one that is written.
+/// that score: the number next to the least of f32. Biases have the least
+/// number, -infinity or numbers that were computed; were one this number, its
+/// pair would get the masked score.
 inline constexpr float kMaskedPair = -0x1.fffffcp+127f;
 
 /// The verifier shared by all pointwise operations: operands and results agree

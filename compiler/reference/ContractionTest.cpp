@@ -234,33 +234,38 @@ TEST(AttentionTest, Masks) {
               ElementsAre(DoubleNear(5, 1e-12), DoubleNear(6, 1e-12)));
 }
 
+std::vector<ReferenceElement>
+attendWithMaskedScore(const std::string &score, const std::string &mask,
+                      const std::vector<std::vector<double>> &operands) {
+  return referenceOf(
+             kernelOf(absl::StrCat("ait.attention %a0, %a1, %a2, %a3 {scale = "
+                                   "1.0 : f64, masked_score = ",
+                                   score, " : f64} : (", kQueries, ", ",
+                                   kQueries, ", ", kQueries, ", ", mask,
+                                   ") -> ", kQueries),
+                      {kQueries, kQueries, kQueries, mask}, kQueries),
+             operands)[0]
+      .elements;
+}
+
 TEST(AttentionTest, AMaskedScoreTakesTheScoresPlace) {
-  const std::vector<ReferenceResult> results = referenceOf(
-      kernelOf(absl::StrCat("ait.attention %a0, %a1, %a2, %a3 {scale = 1.0 : "
-                            "f64, masked_score = -3.0e38 : f64} : (",
-                            kQueries, ", ", kQueries, ", ", kQueries,
-                            ", tensor<2x2xi1>) -> ", kQueries),
-               {kQueries, kQueries, kQueries, "tensor<2x2xi1>"}, kQueries),
-      {{0, 1}, {0, 1}, {4, 8}, {0, 0, 1, 0}});
-  EXPECT_NEAR(results[0].elements[0].number, 6, 1e-12);
-  EXPECT_NEAR(results[0].elements[1].number, 4, 1e-12);
+  const auto results = attendWithMaskedScore(
+      "-3.0e38", "tensor<2x2xi1>", {{0, 1}, {0, 1}, {4, 8}, {0, 0, 1, 0}});
+  EXPECT_NEAR(results[0].number, 6, 1e-12);
+  EXPECT_NEAR(results[1].number, 4, 1e-12);
 }
 
 TEST(AttentionTest, AFloatingMaskMayTakeTheScoresPlace) {
   // The first query has the score -1 of its NaN key and log 3 - 1 of the other.
-  const std::vector<ReferenceResult> results = referenceOf(
-      kernelOf(absl::StrCat("ait.attention %a0, %a1, %a2, %a3 {scale = 1.0 : "
-                            "f64, masked_score = -1.0 : f64} : (",
-                            kQueries, ", ", kQueries, ", ", kQueries,
-                            ", tensor<2x2xf32>) -> ", kQueries),
-               {kQueries, kQueries, kQueries, "tensor<2x2xf32>"}, kQueries),
-      {{1, 1},
-       {std::nan(""), 0},
-       {4, 8},
-       {mlir::ait::kMaskedPair, std::log(3.0) - 1, mlir::ait::kMaskedPair,
-        mlir::ait::kMaskedPair}});
-  EXPECT_NEAR(results[0].elements[0].number, 7, 1e-6);
-  EXPECT_NEAR(results[0].elements[1].number, 6, 1e-6);
+  const double masked = mlir::ait::kMaskedPair;
+  const auto results =
+      attendWithMaskedScore("-1.0", "tensor<2x2xf32>",
+                            {{1, 1},
+                             {std::nan(""), 0},
+                             {4, 8},
+                             {masked, std::log(3.0) - 1, masked, masked}});
+  EXPECT_NEAR(results[0].number, 7, 1e-6);
+  EXPECT_NEAR(results[1].number, 6, 1e-6);
 }
 
 TEST(AttentionTest, ARowWithoutAKeyIsUnknown) {

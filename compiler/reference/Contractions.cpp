@@ -237,12 +237,11 @@ public:
       : Node(site.format, site.sizes, site.effort), query(*site.operands[0]),
         key(*site.operands[1]), value(*site.operands[2]),
         mask(op.getMask() ? site.operands[3] : nullptr),
-        scale(op.getScale().convertToDouble()),
-        maskedScore(op.getMaskedScore() ? op.getMaskedScore()->convertToDouble()
-                                        : -kInfinity),
-        choosesByFloatingMask(op.getMaskedScore().has_value()),
-        isCausal(op.getIsCausal()),
-        unit(operandUnit(query, site.options.tf32Matmul)) {}
+        scale(op.getScale().convertToDouble()), isCausal(op.getIsCausal()),
+        unit(operandUnit(query, site.options.tf32Matmul)) {
+    if (std::optional<APFloat> score = op.getMaskedScore())
+      maskedScore = score->convertToDouble();
+  }
 
 protected:
   Element compute(const int64_t *index) override;
@@ -259,8 +258,9 @@ private:
 
   Node &query, &key, &value;
   Node *const mask;
-  const double scale, maskedScore;
-  const bool choosesByFloatingMask, isCausal;
+  const double scale;
+  std::optional<double> maskedScore;
+  const bool isCausal;
   const double unit;
   std::unordered_map<int64_t, Row> rows;
 };
@@ -277,10 +277,9 @@ Element AttentionNode::score(const int64_t *index, int64_t s) {
     for (int64_t axis = 0; axis < mask->rank(); ++axis)
       place[axis] = mask->sizes[axis] == 1 ? 0 : place[axis + missing];
     added = mask->at(place.data());
-    if (mask->format.isFloat
-            ? choosesByFloatingMask && added.number == ait::kMaskedPair
-            : added.integer == 0)
-      return {maskedScore, 0, 0};
+    if (mask->format.isFloat ? maskedScore && added.number == ait::kMaskedPair
+                             : added.integer == 0)
+      return {maskedScore.value_or(-kInfinity), 0, 0};
     if (!mask->format.isFloat)
       added.number = 0;
     // Nothing else counts then, and its row need not be read.

@@ -67,17 +67,15 @@ absl::Status BuildAddProduct(OpImporter& call, const char* lhs_name,
   if (!IsFloatingPoint(call.ResultDataType()))
     return Reject("products of integer matrices are not supported");
   if (call.RankOf(lhs) < 2) return Reject("a matrix is expected");
-  AITUNE_ASSIGN_OR_RETURN(Scalar alpha, call.Number("alpha"));
-  // Of single matrices ATen then ignores even NaN in the product.
-  if (alpha.is_static() && alpha.AsDouble() == 0 && call.RankOf(lhs) == 2) {
-    lhs = call.FullLike(0, lhs);
-    rhs = call.FullLike(0, rhs);
-  }
   const bool vector = call.RankOf(rhs) == 1;
   if (vector) rhs = call.Unsqueeze(rhs, 1);
   if (call.RankOf(rhs) < 2) return Reject("a matrix is expected");
   Value product = call.Matmul(lhs, rhs);
   if (vector) product = call.Squeeze(product, {call.RankOf(product) - 1});
+  // Of single matrices ATen then ignores even NaN in it.
+  AITUNE_ASSIGN_OR_RETURN(Scalar alpha, call.Number("alpha"));
+  if (alpha.is_static() && alpha.AsDouble() == 0 && call.RankOf(lhs) == 2)
+    product = call.FullLike(0, product);
   if (sum_batches)
     product = call.Squeeze(call.Reduce<mlir::ait::SumOp>(product, {0}), {0});
   return SetScaledSum(call, product);

@@ -3,7 +3,6 @@
 #include <ATen/core/TensorBody.h>
 #include <ATen/core/ivalue.h>
 
-#include <cmath>
 #include <functional>
 #include <utility>
 #include <variant>
@@ -22,14 +21,10 @@ namespace {
 
 using Kind = Structure::Kind;
 
-// Whether two numbers or texts are the same: NaN is the same as itself, -0 not
-// the same as 0.
+// Whether two numbers or texts are the same.
 bool AreSame(const c10::IValue& a, const c10::IValue& b) {
   if (a.tagKind() != b.tagKind()) return false;
-  if (!a.isDouble()) return a == b;
-  const double left = a.toDouble(), right = b.toDouble();
-  if (std::isnan(left)) return std::isnan(right);
-  return left == right && std::signbit(left) == std::signbit(right);
+  return a.isDouble() ? SameNumber(a.toDouble(), b.toDouble()) : a == b;
 }
 
 }  // namespace

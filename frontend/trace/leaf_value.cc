@@ -2,6 +2,7 @@
 
 #include <ATen/Functions.h>
 
+#include <cmath>
 #include <utility>
 #include <variant>
 
@@ -54,6 +55,11 @@ c10::IValue ToIValue(const RegionValue& leaf, std::shared_ptr<const void> owner,
 
 bool IsContainer(const c10::IValue& value) {
   return value.isTuple() || value.isList() || value.isGenericDict();
+}
+
+bool SameNumber(double a, double b) {
+  return (a == b && std::signbit(a) == std::signbit(b)) ||
+         (std::isnan(a) && std::isnan(b));
 }
 
 bool HoldsContainer(const OwnedValue& leaf) {

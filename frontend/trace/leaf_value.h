@@ -32,6 +32,10 @@ c10::IValue ToIValue(const RegionValue& leaf,
 // Whether `value` is a tuple, list or dict, and so no leaf.
 bool IsContainer(const c10::IValue& value);
 
+// Whether what a program computes from them is the same: NaN is the same as
+// itself, -0 not the same as 0.
+bool SameNumber(double a, double b);
+
 // Whether an opaque leaf holds a tuple, list or dict. A value that LibTorch
 // computes from data may be one.
 bool HoldsContainer(const OwnedValue& leaf);

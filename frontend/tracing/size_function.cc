@@ -5,11 +5,11 @@
 #include <ATen/core/List.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/trace/leaf_value.h"
 #include "frontend/tracing/operator_traits.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
@@ -232,13 +232,7 @@ bool IsListOfSizes(const SizeFunction& function) {
 
 bool SamePlainValue(const c10::IValue& a, const c10::IValue& b) {
   if (a.tagKind() != b.tagKind()) return false;
-  if (a.isDouble()) {
-    // NaN equals itself: it was seen, not computed with. Zeros of different
-    // signs differ in what is divided by them.
-    return (a.toDouble() == b.toDouble() &&
-            std::signbit(a.toDouble()) == std::signbit(b.toDouble())) ||
-           (std::isnan(a.toDouble()) && std::isnan(b.toDouble()));
-  }
+  if (a.isDouble()) return SameNumber(a.toDouble(), b.toDouble());
   if (a.isInt() || a.isBool() || a.isString() || a.isNone() || a.isDevice())
     return a == b;
   if (a.isList() || a.isTuple()) {

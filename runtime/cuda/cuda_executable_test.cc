@@ -103,10 +103,7 @@ TEST_F(CudaExecutableTest, ACallRunsTheAlternativeOfItsSizes) {
   add(t, y);
   plan.plan.add_output_values(y);
   plan.plan.set_device("cuda");
-  auto loaded =
-      CudaExecutable::Load(FakeDevice(), plan.plan, {"cubin"}, {}, {}, {});
-  ASSERT_TRUE(loaded.ok()) << loaded.status();
-  executable_ = *std::move(loaded);
+  ASSERT_EQ(LoadPlan(plan.plan), absl::OkStatus());
   std::vector<float> few = {1, 2};
   for (int call = 0; call < 3; ++call) {
     ASSERT_TRUE(Run(few, y_).ok());
@@ -154,10 +151,7 @@ TEST_F(CudaExecutableTest, ALibraryCallWithoutResultsDoesNothing) {
     next_waits.push_back(*static_cast<int32_t*>(parameters[3]));
     return [] {};
   };
-  auto loaded =
-      CudaExecutable::Load(FakeDevice(), plan.plan, {"cubin"}, {}, {}, {});
-  ASSERT_TRUE(loaded.ok()) << loaded.status();
-  executable_ = *std::move(loaded);
+  ASSERT_EQ(LoadPlan(plan.plan), absl::OkStatus());
   std::vector<float> none, many(16), few(4), results(4), last(4);
   for (int call = 0; call < 2; ++call) {
     std::vector<RegionValue> outputs{View(none, {0, 4}),
@@ -459,10 +453,7 @@ TEST_F(CudaExecutableTest, TooManyBlocksOfAnAxisAreAnErrorThatNamesIt) {
   launch->set_block_x(32);
   plan.plan.add_output_values(y);
   plan.plan.set_device("cuda");
-  auto loaded =
-      CudaExecutable::Load(FakeDevice(), plan.plan, {"cubin"}, {}, {}, {});
-  ASSERT_TRUE(loaded.ok()) << loaded.status();
-  executable_ = *std::move(loaded);
+  ASSERT_EQ(LoadPlan(plan.plan), absl::OkStatus());
   x_.assign(65535, 1);
   EXPECT_EQ(Run(x_, y_), absl::OkStatus());
   x_.assign(65536, 1);

@@ -258,11 +258,15 @@ struct CountingGate : RunGate {
 class LendingTest : public RegionTest {
  protected:
   void LoadLending(bool recordable) {
+    LoadRegion(std::make_unique<Lend>(&lent_, recordable), gate_);
+  }
+  void LoadRegion(std::unique_ptr<FallbackRegion> region,
+                  std::shared_ptr<RunGate> gate = nullptr) {
     CudaExecutable::Options options;
     options.recorder = recorder_;
-    options.gate = gate_;
+    options.gate = std::move(gate);
     std::vector<std::unique_ptr<FallbackRegion>> regions;
-    regions.push_back(std::make_unique<Lend>(&lent_, recordable));
+    regions.push_back(std::move(region));
     auto loaded = CudaExecutable::Load(FakeDevice(), TwiceLent(), {"cubin"}, {},
                                        std::move(regions), options);
     ASSERT_TRUE(loaded.ok()) << loaded.status();
@@ -312,14 +316,7 @@ struct WriteInput : FallbackRegion {
 // Also where so many callers' addresses were seen that there is no graph on
 // these, but one on staging buffers.
 TEST_F(LendingTest, WhatARegionWritesIsTheCallers) {
-  CudaExecutable::Options options;
-  options.recorder = recorder_;
-  std::vector<std::unique_ptr<FallbackRegion>> regions;
-  regions.push_back(std::make_unique<WriteInput>());
-  auto loaded = CudaExecutable::Load(FakeDevice(), TwiceLent(), {"cubin"}, {},
-                                     std::move(regions), options);
-  ASSERT_TRUE(loaded.ok()) << loaded.status();
-  executable_ = *std::move(loaded);
+  LoadRegion(std::make_unique<WriteInput>());
   std::vector<std::vector<float>> callers(6, {3, 4, 5});
   for (std::vector<float>& x : callers) {
     y_.clear();
@@ -335,14 +332,7 @@ TEST_F(LendingTest, WhatARegionWritesIsTheCallers) {
 // Kernels read it in aligned memory, to which it is copied. (The made-up graph
 // of a third call would not run the region.)
 TEST_F(LendingTest, WhatARegionWritesIsTheCallersWhereItIsNotAligned) {
-  CudaExecutable::Options options;
-  options.recorder = recorder_;
-  std::vector<std::unique_ptr<FallbackRegion>> regions;
-  regions.push_back(std::make_unique<WriteInput>());
-  auto loaded = CudaExecutable::Load(FakeDevice(), TwiceLent(), {"cubin"}, {},
-                                     std::move(regions), options);
-  ASSERT_TRUE(loaded.ok()) << loaded.status();
-  executable_ = *std::move(loaded);
+  LoadRegion(std::make_unique<WriteInput>());
   std::vector<float> x = {-1, 3, 4, 5};
   y_.assign(3, 0);
   std::vector<RegionValue> outputs{View(y_, {3})};

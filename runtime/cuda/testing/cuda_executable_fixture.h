@@ -81,8 +81,13 @@ class CudaExecutableTest : public testing::Test {
   absl::Status Load(bool graphs = true) {
     CudaExecutable::Options options;
     options.graphs = graphs;
-    auto loaded = CudaExecutable::Load(FakeDevice(), FourTimes(), {"cubin"}, {},
-                                       {}, options);
+    return LoadPlan(FourTimes(), options);
+  }
+
+  absl::Status LoadPlan(const ExecutablePlan& plan,
+                        const CudaExecutable::Options& options = {}) {
+    auto loaded =
+        CudaExecutable::Load(FakeDevice(), plan, {"cubin"}, {}, {}, options);
     if (loaded.ok()) executable_ = *std::move(loaded);
     return loaded.status();
   }

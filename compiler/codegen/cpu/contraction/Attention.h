@@ -29,9 +29,10 @@ struct AttentionProblem {
   bool isCausal;
   /// Whether a query that no key takes part for has NaN, not 0, as its result.
   bool maskedRowsAreNan;
-  double maskedScore; ///< the score of pairs that a mask leaves out
-  /// Whether kMaskedPair in a floating mask leaves a pair out.
-  bool choosesByFloatingMask;
+  /// The score of pairs that a mask leaves out: a boolean one where it is
+  /// false, by minus infinity if this is not set, a floating one where it is
+  /// kMaskedPair, if this is set.
+  std::optional<double> maskedScore;
   struct Operand {
     OperandAccess access;
     LayoutAxis batchAxis, rowAxis, columnAxis;

@@ -101,9 +101,9 @@ FailureOr<AttentionProblem> analyzeAttention(func::FuncOp kernel,
     reason = "the rows of the values have no single stride";
     return failure();
   }
-  const double maskedScore = attention.getMaskedScore()
-                                 ? attention.getMaskedScore()->convertToDouble()
-                                 : -std::numeric_limits<double>::infinity();
+  std::optional<double> maskedScore;
+  if (std::optional<APFloat> score = attention.getMaskedScore())
+    maskedScore = score->convertToDouble();
   AttentionProblem problem{attention.getResult(),
                            getAffineConstantExpr(1, kernel.getContext()),
                            ait::canonicalizeSize(querySizes[rank - 2]),
@@ -114,7 +114,6 @@ FailureOr<AttentionProblem> analyzeAttention(func::FuncOp kernel,
                            attention.getIsCausal(),
                            attention.getMaskedRowsAreNan(),
                            maskedScore,
-                           attention.getMaskedScore().has_value(),
                            *query,
                            *key,
                            *value,

@@ -222,7 +222,7 @@ void AttentionEmitter::emitSoftmaxRow(Value row, Value rowInTile,
 
   Value end = products->endOfWeights(count);
   Value lowest = vectorOf(kMinusInfinity), scale = vectorOf(problem.scale),
-        masked = vectorOf(problem.maskedScore);
+        masked = vectorOf(problem.maskedScore.value_or(kMinusInfinity));
   Value largest = builder.loop(
       zero, end, lanes, ValueRange{lowest}, [&](Value key, ValueRange carried) {
         Value pointer = at(scoreRow, key);
@@ -235,14 +235,12 @@ void AttentionEmitter::emitSoftmaxRow(Value row, Value rowInTile,
               problem.mask->columnAxis, stored, maskStart,
               builder.add(firstKey, key), lanes,
               builder.maskBelow(builder.sub(count, key), lanes));
-          Value isSeen = mask;
-          if (isa<FloatType>(stored)) {
-            isSeen =
-                problem.choosesByFloatingMask ? isNoMaskedPair(mask) : Value();
+          const bool isAdded = isa<FloatType>(stored);
+          if (isAdded)
             score = binary<arith::AddFOp>(score, builder.extend(mask, f32));
-          }
-          if (isSeen)
-            score = builder.select(isSeen, score, masked);
+          if (!isAdded || problem.maskedScore)
+            score = builder.select(isAdded ? isNoMaskedPair(mask) : mask, score,
+                                   masked);
         }
         score = builder.select(valid, score, lowest);
         builder.storeVector(score, pointer);

@@ -1,5 +1,7 @@
 #include "compiler/measure/Measure.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <chrono>
 #include <random>
@@ -30,8 +32,21 @@ constexpr double kSettled = 0.9;
 /// first takes longer than a whole measurement where it profiles.
 constexpr int kFirstWarmUps = 3;
 
+/// What was freed and given back to the system (malloc_trim) is found again
+/// page by page, over many runs: those whose page faults take more than a part
+/// of their time are no measurement, but for so long at most. A fault takes a
+/// microsecond or so.
+constexpr double kFaultsPerMicrosecond = 0.02;
+constexpr double kMostFaultingMicroseconds = 3e5;
+
 /// The bytes that a cache of an x86-64 CPU reads at once.
 constexpr int kCacheLine = 64;
+
+/// Page faults of this process so far that no disk was read for.
+int64_t pageFaults() {
+  rusage usage;
+  return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_minflt : 0;
+}
 
 /// A parallel region that computes nothing.
 void runEmptyRegion() {
@@ -189,7 +204,8 @@ double CandidateBench::run(size_t i, Tensors &into, bool isTimed) {
 }
 
 /// Runs until a run is not much faster than the one before, or they took
-/// `seconds`. The microseconds of the last run.
+/// `seconds`, and until runs find their pages. The microseconds of the last
+/// run.
 double CandidateBench::warmUp(size_t i, double seconds) {
   double last = run(i, outputs[i], /*isTimed=*/true), all = last;
   for (int runs = 1; runs < kMostWarmUps && !isOut(i); ++runs) {
@@ -200,6 +216,13 @@ double CandidateBench::warmUp(size_t i, double seconds) {
     last = run(i, outputs[i], /*isTimed=*/true);
     all += last;
     if (!isNew && last > kSettled * before)
+      break;
+  }
+  for (double spent = 0; spent < kMostFaultingMicroseconds && !isOut(i);) {
+    const int64_t faults = pageFaults();
+    last = run(i, outputs[i], /*isTimed=*/true);
+    spent += last;
+    if (pageFaults() - faults <= kFaultsPerMicrosecond * last)
       break;
   }
   return last;

@@ -1,5 +1,7 @@
 #include "runtime/strategy/interleaved_timing.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -15,6 +17,8 @@ constexpr int kFewestRounds = 3;
 // of its malloc on 64-bit systems, less what the block's header and whole pages
 // take.
 constexpr size_t kLargestAdapted = (size_t{32} << 20) - (size_t{64} << 10);
+// The most such blocks that are looked for in free memory: 2 GiB.
+constexpr size_t kMostBlocks = 64;
 
 absl::StatusOr<double> HostTime(const std::function<absl::Status()>& run) {
   const auto begin = std::chrono::steady_clock::now();
@@ -49,12 +53,24 @@ TimingSummary Summarize(std::vector<double> milliseconds) {
 }
 
 void KeepFreedMemory() {
+#ifdef __GLIBC__
   // A block that came from the system alone and is freed raises the size of
   // such blocks to its own, and what may stay free to twice that
-  // (mallopt(3), M_MMAP_THRESHOLD). Through a volatile pointer, since compilers
-  // remove an allocation that is not used.
-  void* volatile block = std::malloc(kLargestAdapted);
-  std::free(block);
+  // (mallopt(3), M_MMAP_THRESHOLD). What is free in the heap is taken first, so
+  // there may be several blocks before that one. They are never written, and
+  // so take no memory. Through a volatile pointer, since compilers remove an
+  // allocation that is not used.
+  std::vector<void*> blocks;
+  for (bool is_from_system = false;
+       !is_from_system && blocks.size() < kMostBlocks;) {
+    const struct mallinfo2 before = mallinfo2();
+    void* volatile block = std::malloc(kLargestAdapted);
+    blocks.push_back(static_cast<void*>(block));
+    const struct mallinfo2 after = mallinfo2();
+    is_from_system = after.hblkhd > before.hblkhd || after.arena > before.arena;
+  }
+  for (void* block : blocks) std::free(block);
+#endif
 }
 
 std::vector<absl::StatusOr<TimingSummary>> TimeInterleaved(

@@ -159,28 +159,61 @@ TEST(TimeInterleavedRealClockTest, ReportsTimeThatPasses) {
   EXPECT_GT(result[0]->minimum, 0);
 }
 
-// Three results of 10 MiB at once, which glibc by itself gives back each time.
-TEST(KeepFreedMemoryTest, ResultsOfLaterCallsFindTheirPages) {
-#if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
-  GTEST_SKIP() << "the sanitizer has an allocator of its own";
-#endif
-  constexpr size_t kBytes = size_t{10} << 20;
-  const auto faults_of_a_call = [] {
-    rusage before, after;
-    getrusage(RUSAGE_SELF, &before);
-    volatile char* blocks[3];
-    for (volatile char*& block : blocks) {
-      block = static_cast<volatile char*>(std::malloc(kBytes));
-      for (size_t i = 0; i < kBytes; i += 4096) block[i] = 1;
-    }
-    for (volatile char* block : blocks) std::free(const_cast<char*>(block));
-    getrusage(RUSAGE_SELF, &after);
-    return after.ru_minflt - before.ru_minflt;
-  };
+constexpr size_t kMebibyte = size_t{1} << 20;
+
+// The page faults of a call with so many results of 10 MiB at once, which glibc
+// by itself gives back each time.
+int64_t FaultsOfCall(size_t results) {
+  rusage before, after;
+  getrusage(RUSAGE_SELF, &before);
+  std::vector<volatile char*> blocks(results);
+  for (volatile char*& block : blocks) {
+    block = static_cast<volatile char*>(std::malloc(10 * kMebibyte));
+    for (size_t i = 0; i < 10 * kMebibyte; i += 4096) block[i] = 1;
+  }
+  for (volatile char* block : blocks) std::free(const_cast<char*>(block));
+  getrusage(RUSAGE_SELF, &after);
+  return after.ru_minflt - before.ru_minflt;
+}
+
+// Ends the process, with 0 where calls find their pages.
+void EndByFaults(size_t results) {
   KeepFreedMemory();
-  faults_of_a_call();
-  faults_of_a_call();
-  EXPECT_LT(faults_of_a_call(), 100);
+  FaultsOfCall(results);
+  FaultsOfCall(results);
+  std::_Exit(FaultsOfCall(results) < 100 ? 0 : 1);
+}
+
+// In processes of their own, since what one frees changes the allocator.
+class KeepFreedMemoryTest : public testing::Test {
+ protected:
+  void SetUp() override {
+#if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
+    GTEST_SKIP() << "the sanitizer has an allocator of its own";
+#endif
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+  }
+};
+
+TEST_F(KeepFreedMemoryTest, ResultsOfLaterCallsFindTheirPages) {
+  EXPECT_EXIT(EndByFaults(3), testing::ExitedWithCode(0), "");
+}
+
+// Many small blocks that were freed leave as much in the middle of the heap as
+// a block that makes the allocator adapt.
+TEST_F(KeepFreedMemoryTest, BesideMuchThatIsFreeInTheHeap) {
+  EXPECT_EXIT(
+      {
+        std::vector<volatile char*> blocks(351);
+        for (volatile char*& block : blocks) {
+          block = static_cast<volatile char*>(std::malloc(kMebibyte / 10));
+          *block = 1;
+        }
+        blocks.pop_back();  // so that the others are not at the heap's end
+        for (volatile char* block : blocks) std::free(const_cast<char*>(block));
+        EndByFaults(6);
+      },
+      testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

@@ -31,18 +31,25 @@ bool isNarrow(Type type) {
 /// NaN or infinite beyond a bound, asin(1.0002) or the root of -1e-9 where
 /// eager's operand is 1 or 0, those that compare, also with the infinity that
 /// the rounding gives, and those that jump: floor(0.9999), the place of the
-/// first of several that are the same once they are rounded, and integers.
-bool needsRoundedOperands(Operation *op) {
+/// first of several that are the same once they are rounded, and integers. The
+/// sine of a large number, whose neighbours have any other sine. Of a quotient
+/// that is so for what divides. A conversion that the model asks for, or that
+/// an operator makes as it reads what is stored, gives what eager has there.
+bool needsRounded(OpOperand &operand) {
+  Operation *op = operand.getOwner();
   if (auto conversion = dyn_cast<ConvertOp>(op))
-    return isa<IntegerType>(conversion.getType().getElementType());
+    return mustRound(op) ||
+           isa<IntegerType>(conversion.getType().getElementType());
+  if (isa<DivOp>(op))
+    return operand.getOperandNumber() == 1;
   return isa<AsinOp, AcosOp, AcoshOp, AtanhOp, Log1pOp, PowOp, SqrtOp, RsqrtOp,
-             LogOp, Log2Op, Log10Op, ReciprocalOp, IsNanOp, IsInfOp, EqOp, NeOp,
-             LtOp, LeOp, GtOp, GeOp, LogicalNotOp, FloorOp, CeilOp, RoundOp,
-             TruncOp, FloorDivideOp, RemainderOp, FmodOp, SignOp, ArgmaxOp,
-             ArgminOp>(op);
+             LogOp, Log2Op, Log10Op, ReciprocalOp, SinOp, CosOp, TanOp, IsNanOp,
+             IsInfOp, EqOp, NeOp, LtOp, LeOp, GtOp, GeOp, LogicalNotOp, FloorOp,
+             CeilOp, RoundOp, TruncOp, FloorDivideOp, RemainderOp, FmodOp,
+             SignOp, ArgmaxOp, ArgminOp>(op);
 }
 
-/// Whether `value` is a number, which eager does not round to the element type.
+/// Whether `value` is a number, which eager's operators read as it is.
 bool isNumber(Value value) {
   Operation *op = value.getDefiningOp();
   while (op && isMovement(op) && op->getNumOperands() == 1)
@@ -112,7 +119,7 @@ private:
 
   /// The f32 form of `value` as eager has it: rounded if it was computed.
   Value rounded(Value value) {
-    if (!computed.contains(value) || isNumber(value))
+    if (!computed.contains(value))
       return wide(value);
     Value &form = roundedForms[value];
     if (!form) {
@@ -130,11 +137,20 @@ private:
       operand.set((this->*form)(operand.get()));
   }
 
+  /// The f32 form of an operand, rounded where that matters.
+  Value wideOperand(OpOperand &operand) {
+    Value value = operand.get();
+    const bool isStored = isa<ConvertOp>(operand.getOwner());
+    return needsRounded(operand) && (isStored || !isNumber(value))
+               ? rounded(value)
+               : wide(value);
+  }
+
   /// A copy of `op` on other forms of its operands, with f32 results.
-  Operation *copyWide(Operation *op, Form form) {
+  Operation *copyWide(Operation *op, function_ref<Value(OpOperand &)> form) {
     OperationState state(op->getLoc(), op->getName());
-    for (Value operand : op->getOperands())
-      state.addOperands((this->*form)(operand));
+    for (OpOperand &operand : op->getOpOperands())
+      state.addOperands(form(operand));
     for (Type type : op->getResultTypes())
       state.addTypes(isNarrow(type)
                          ? Type(withElementType(cast<RankedTensorType>(type),
@@ -165,7 +181,9 @@ private:
   void rewriteContraction(Operation *op) {
     if (!isNarrow(op->getResult(0).getType()))
       return rewriteOperands(op, &Promotion::narrow);
-    replaceByWide(op, copyWide(op, &Promotion::narrow));
+    replaceByWide(op, copyWide(op, [&](OpOperand &operand) {
+                    return narrow(operand.get());
+                  }));
   }
 
   /// Moves the wide form when the source was computed here, the narrow one when
@@ -174,7 +192,9 @@ private:
     if (llvm::any_of(op->getOperands(),
                      [&](Value value) { return computed.contains(value); }) &&
         isNarrow(op->getResult(0).getType()))
-      replaceByWide(op, copyWide(op, &Promotion::wide));
+      replaceByWide(op, copyWide(op, [&](OpOperand &operand) {
+                      return wide(operand.get());
+                    }));
   }
 
   void rewriteArithmetic(Operation *op) {
@@ -189,29 +209,45 @@ private:
                          builder.getF32FloatAttr(number.getValueAsDouble()));
       return replaceByWide(op, copy);
     }
-    if (auto conversion = dyn_cast<ConvertOp>(op)) {
-      // A conversion between f32 and a narrow type is the change of form,
-      // unless the model itself asks for the rounding: then the result is as
-      // if loaded.
-      Value source = wide(conversion.getInput());
-      if (narrowResult &&
-          cast<RankedTensorType>(source.getType()).getElementType().isF32()) {
-        if (emulateEagerCasts || mustRound(op)) {
-          conversion.getInputMutable().assign(source);
-          return;
-        }
-        wideForms[op->getResult(0)] = source;
-        computed.insert(op->getResult(0));
+    // Positions are counted exactly, and rounded once as they are stored.
+    if (isa<IotaOp>(op))
+      return roundLast(op, copyWide(op, nullptr)->getResult(0));
+    if (auto conversion = dyn_cast<ConvertOp>(op))
+      return rewriteConversion(conversion);
+    replaceByWide(op, copyWide(op, [&](OpOperand &operand) {
+                    return wideOperand(operand);
+                  }));
+  }
+
+  /// A conversion between f32 and a narrow type is the change of form, unless
+  /// the model itself asks for the rounding: then the result is as if loaded.
+  /// Other types become narrow by way of f32, as they do in LibTorch.
+  void rewriteConversion(ConvertOp conversion) {
+    Value source = wideOperand(conversion.getInputMutable());
+    Value result = conversion.getResult();
+    if (isNarrow(result.getType())) {
+      if (!cast<RankedTensorType>(source.getType()).getElementType().isF32())
+        source = convert(source, builder.getF32Type());
+      if (emulateEagerCasts || mustRound(conversion)) {
+        conversion.getInputMutable().assign(source);
         return;
       }
-      if (conversion.getType() == source.getType()) {
-        op->getResult(0).replaceAllUsesWith(source);
-        return;
-      }
+      wideForms[result] = source;
+      computed.insert(result);
+    } else if (conversion.getType() == source.getType()) {
+      result.replaceAllUsesWith(source);
+    } else {
+      conversion.getInputMutable().assign(source);
     }
-    replaceByWide(op,
-                  copyWide(op, needsRoundedOperands(op) ? &Promotion::rounded
-                                                        : &Promotion::wide));
+  }
+
+  /// Makes `wideResult`, rounded, the result of `op`.
+  void roundLast(Operation *op, Value wideResult) {
+    Value stored = convert(
+        wideResult,
+        cast<RankedTensorType>(op->getResult(0).getType()).getElementType());
+    setMustRound(stored.getDefiningOp());
+    op->getResult(0).replaceAllUsesWith(stored);
   }
 
   func::FuncOp kernel;

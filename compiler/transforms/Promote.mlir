@@ -67,6 +67,46 @@ func.func private @rounded(%x: tensor<4xf32>) -> tensor<4xbf16> attributes {ait.
 
 // -----
 
+// So does one of what the kernel computed, in either direction: by way of f32
+// from other types.
+// CHECK-LABEL: func.func private @stored
+// CHECK:         %[[SUM:.*]] = ait.add %{{.*}} : tensor<4xf32>
+// CHECK:         %[[ROUNDED:.*]] = ait.convert %[[SUM]] {ait.rounds} : tensor<4xf32> -> tensor<4xbf16>
+// CHECK:         %[[WIDE:.*]] = ait.convert %[[ROUNDED]] : tensor<4xbf16> -> tensor<4xf32>
+// CHECK:         %[[F:.*]] = ait.convert %{{.*}} : tensor<4xi64> -> tensor<4xf32>
+// CHECK:         %[[N:.*]] = ait.convert %[[F]] {ait.rounds} : tensor<4xf32> -> tensor<4xbf16>
+// CHECK:         %[[NW:.*]] = ait.convert %[[N]] : tensor<4xbf16> -> tensor<4xf32>
+// CHECK:         ait.exp %[[WIDE]] : tensor<4xf32>
+// CHECK:         ait.exp %[[NW]] : tensor<4xf32>
+func.func private @stored(%x: tensor<4xbf16>, %i: tensor<4xi64>) -> (tensor<4xf32>, tensor<4xbf16>) attributes {ait.kind = #ait.kind<loop>} {
+  %0 = ait.add %x, %x : tensor<4xbf16>
+  %1 = ait.convert %0 {ait.rounds} : tensor<4xbf16> -> tensor<4xf32>
+  %2 = ait.convert %i {ait.rounds} : tensor<4xi64> -> tensor<4xbf16>
+  %3 = ait.exp %1 : tensor<4xf32>
+  %4 = ait.exp %2 : tensor<4xbf16>
+  return %3, %4 : tensor<4xf32>, tensor<4xbf16>
+}
+
+// -----
+
+// Positions are those that are stored; of a quotient what divides is rounded.
+// CHECK-LABEL: func.func private @positions
+// CHECK:         %[[I:.*]] = ait.iota {{.*}} : tensor<4xf32>
+// CHECK:         %[[N:.*]] = ait.convert %[[I]] {ait.rounds} : tensor<4xf32> -> tensor<4xbf16>
+// CHECK:         %[[W:.*]] = ait.convert %[[N]] : tensor<4xbf16> -> tensor<4xf32>
+// CHECK:         %[[P:.*]] = ait.mul %[[W]], %[[W]] : tensor<4xf32>
+// CHECK:         %[[Q:.*]] = ait.convert %[[P]] {ait.rounds} : tensor<4xf32> -> tensor<4xbf16>
+// CHECK:         %[[R:.*]] = ait.convert %[[Q]] : tensor<4xbf16> -> tensor<4xf32>
+// CHECK:         ait.div %[[P]], %[[R]] : tensor<4xf32>
+func.func private @positions() -> tensor<4xbf16> attributes {ait.kind = #ait.kind<loop>} {
+  %0 = ait.iota {dim = 0 : i64, start = 0.0 : f64, step = 1.0 : f64} : tensor<4xbf16>
+  %1 = ait.mul %0, %0 : tensor<4xbf16>
+  %2 = ait.div %1, %1 : tensor<4xbf16>
+  return %2 : tensor<4xbf16>
+}
+
+// -----
+
 // CHECK-LABEL: func.func private @not_rounded
 // CHECK-NOT:     bf16{{.*}} -> tensor<4xf32>
 // CHECK:         ait.add %{{.*}} : tensor<4xf32>

@@ -38,10 +38,6 @@ int SignificantBits(DataType dtype) {
   }
 }
 
-bool IsLowPrecision(DataType dtype) {
-  return dtype == DataType::kFloat16 || dtype == DataType::kBFloat16;
-}
-
 // Elements of eager's that differ from the reference's, from which on their
 // number says how uncertain eager is.
 constexpr int64_t kFewErrors = 4;
@@ -238,7 +234,7 @@ Comparison CompareTensors(const at::Tensor& ours, const at::Tensor& eager,
     return CompareExact(ours, eager, reference);
 
   const DataType arithmetic = Arithmetic(eager.scalar_type(), options);
-  const bool low_precision = IsLowPrecision(arithmetic);
+  const bool low_precision = IsHalf(arithmetic);
   result.limits = DefaultTolerance(arithmetic);
   result.limits.relative = options.relative.value_or(result.limits.relative);
   const at::Tensor a = ours.to(at::kDouble).contiguous(),

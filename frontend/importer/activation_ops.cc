@@ -109,9 +109,9 @@ absl::Status BuildSoftplus(OpImporter& call) {
       call.Unary<ait::SoftplusOp>(self, APFloat(beta), APFloat(threshold)));
 }
 
-// Of 16 bits a CPU compares with the number as it is, a GPU with the number
-// rounded.
-Value UnroundedOnCpu(OpImporter& call, Value self) {
+// The operand in float32 on a CPU, where ATen compares 16 bits with a number
+// that is not rounded to them; as it is on a GPU, where ATen rounds it.
+Value ToComparedType(OpImporter& call, Value self) {
   return call.state().is_for_gpu() ? self : call.ToComputeType(self);
 }
 
@@ -120,7 +120,7 @@ template <bool kSoft>
 absl::Status BuildShrink(OpImporter& call) {
   AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   AITUNE_ASSIGN_OR_RETURN(double lambd, call.Double("lambd"));
-  if (kSoft) self = UnroundedOnCpu(call, self);
+  if (kSoft) self = ToComparedType(call, self);
   Value inside = call.Compare<ait::LeOp>(call.Unary<ait::AbsOp>(self), lambd);
   Value outside = self;
   if (kSoft)
@@ -133,7 +133,7 @@ absl::Status BuildThreshold(OpImporter& call) {
   AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   AITUNE_ASSIGN_OR_RETURN(Scalar threshold, call.Number("threshold"));
   AITUNE_ASSIGN_OR_RETURN(Scalar value, call.Number("value"));
-  self = UnroundedOnCpu(call, self);
+  self = ToComparedType(call, self);
   Value below = call.Compare<ait::LeOp>(self, threshold);
   return call.SetResult(call.Where(below, call.FullLike(value, self), self));
 }

@@ -72,9 +72,10 @@ absl::Status BuildAddProduct(OpImporter& call, const char* lhs_name,
   if (call.RankOf(rhs) < 2) return Reject("a matrix is expected");
   Value product = call.Matmul(lhs, rhs);
   if (vector) product = call.Squeeze(product, {call.RankOf(product) - 1});
-  // Of single matrices ATen then ignores even NaN in it.
+  // Of matrices whose product is one, ATen then ignores even NaN in it.
   AITUNE_ASSIGN_OR_RETURN(Scalar alpha, call.Number("alpha"));
-  if (alpha.is_static() && alpha.AsDouble() == 0 && call.RankOf(lhs) == 2)
+  const bool gives_matrix = sum_batches || call.RankOf(lhs) == 2;
+  if (alpha.is_static() && alpha.AsDouble() == 0 && gives_matrix)
     product = call.FullLike(0, product);
   if (sum_batches)
     product = call.Squeeze(call.Reduce<mlir::ait::SumOp>(product, {0}), {0});

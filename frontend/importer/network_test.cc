@@ -213,8 +213,9 @@ TEST(Normalization, MixedDtypesMeetInTheWiderOne) {
                           kBF16, {2, 4}));
   std::string text = maker.Import();
   EXPECT_THAT(text, HasSubstr("ait.layer_norm"));
-  EXPECT_THAT(
-      text, HasSubstr("ait.convert %2 : tensor<2x4xf32> -> tensor<2x4xbf16>"));
+  EXPECT_THAT(text,
+              HasSubstr("ait.convert %2 {ait.rounds} : tensor<2x4xf32> -> "
+                        "tensor<2x4xbf16>"));
 }
 
 TEST(Pooling, AdaptiveToOneIsAMeanAndToDivisorsAPool) {

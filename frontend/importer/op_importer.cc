@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "compiler/dialect/ElementTypes.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "frontend/importer/type_promotion.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -59,7 +60,8 @@ absl::Status OpImporter::SetResult(Value value, int index) {
         "the importer computes a result of sizes ", ToString(SizesOf(value)),
         " where the trace saw ", ToString(SizesOf(type))));
   }
-  state_.SetValue(op_.results[index], Convert(value, ResultDataType(index)));
+  state_.SetValue(op_.results[index],
+                  ConvertUnrounded(value, ResultDataType(index)));
   return absl::OkStatus();
 }
 
@@ -162,17 +164,21 @@ Value OpImporter::Materialize(const Operand& operand, DataType dtype,
 
 // ---- Views and movement ----
 
-Value OpImporter::Convert(Value value, DataType dtype) {
+Value OpImporter::ConvertUnrounded(Value value, DataType dtype) {
   if (DataTypeOf(value) == dtype) return value;
   return ait::ConvertOp::create(builder(), location_,
                                 TypeOf(SizesOf(value), dtype), value);
 }
 
+Value OpImporter::Convert(Value value, DataType dtype) {
+  const Value converted = ConvertUnrounded(value, dtype);
+  if (converted != value && (IsHalf(DataTypeOf(value)) || IsHalf(dtype)))
+    ait::setMustRound(converted.getDefiningOp());
+  return converted;
+}
+
 Value OpImporter::ToComputeType(Value value) {
-  const DataType dtype = DataTypeOf(value);
-  const bool small =
-      dtype == DataType::kFloat16 || dtype == DataType::kBFloat16;
-  return small ? Convert(value, DataType::kFloat32) : value;
+  return IsHalf(DataTypeOf(value)) ? Convert(value, DataType::kFloat32) : value;
 }
 
 Value OpImporter::Reshape(Value value, ArrayRef<AffineExpr> sizes) {

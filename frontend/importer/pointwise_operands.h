@@ -47,8 +47,7 @@ class PointwiseOperands {
   // if that is float16 or bfloat16 and a number among the operands is not exact
   // in it; otherwise `dtype`.
   DataType ComputeType(DataType dtype) const {
-    if (dtype != DataType::kFloat16 && dtype != DataType::kBFloat16)
-      return dtype;
+    if (!IsHalf(dtype)) return dtype;
     for (const Operand& operand : operands_) {
       if (operand.number &&
           !(operand.number->is_static() && operand.number->IsExactIn(dtype))) {
@@ -62,10 +61,8 @@ class PointwiseOperands {
   // second operand without axes, of another dtype, as a number that is not
   // rounded to `dtype`.
   DataType ScalingType(DataType dtype) const {
-    const bool is_narrow =
-        dtype == DataType::kFloat16 || dtype == DataType::kBFloat16;
     const Operand& scale = operands_.back();
-    if (is_narrow && !call_->state().is_for_gpu() && scale.tensor &&
+    if (IsHalf(dtype) && !call_->state().is_for_gpu() && scale.tensor &&
         !scale.has_axes && scale.dtype != dtype)
       return DataType::kFloat32;
     return ComputeType(dtype);

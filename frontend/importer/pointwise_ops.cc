@@ -2,7 +2,6 @@
 #include <cmath>
 #include <limits>
 
-#include "compiler/dialect/KernelAttributes.h"
 #include "frontend/importer/pointwise_operands.h"
 #include "frontend/importer/registry.h"
 
@@ -39,13 +38,7 @@ absl::Status BuildIdentity(OpImporter& call) {
                      : call.Find("input") ? "input"
                                           : "a";
   AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor(name));
-  Value result = call.Convert(self, call.ResultDataType());
-  // Conversions that the importer makes need not round inside a kernel; one
-  // that the model asks for must.
-  if (result != self) {
-    mlir::ait::setMustRound(result.getDefiningOp());
-  }
-  return call.SetResult(result);
+  return call.SetResult(call.Convert(self, call.ResultDataType()));
 }
 
 absl::Status BuildDropout(OpImporter& call) {

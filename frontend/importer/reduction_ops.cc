@@ -38,12 +38,16 @@ absl::Status SetReduced(OpImporter& call, const Reduction& reduction,
       reduction.keep_dims ? value : call.Squeeze(value, reduction.dims), index);
 }
 
-// sum, mean and prod: in the result's dtype.
+// sum, mean and prod: in the result's dtype. Sums of bool are true or false.
 template <typename Op>
 absl::Status BuildAccumulation(OpImporter& call) {
   AITUNE_ASSIGN_OR_RETURN(Reduction reduction, ReadReduction(call));
   Value value = call.Convert(reduction.self, call.ResultDataType());
-  return SetReduced(call, reduction, call.Reduce<Op>(value, reduction.dims));
+  const bool is_any = std::is_same_v<Op, ait::SumOp> &&
+                      call.ResultDataType() == DataType::kBool;
+  return SetReduced(call, reduction,
+                    is_any ? call.Reduce<ait::AnyOp>(value, reduction.dims)
+                           : call.Reduce<Op>(value, reduction.dims));
 }
 
 absl::Status BuildNanSum(OpImporter& call) {

@@ -77,6 +77,18 @@ absl::StatusOr<Value> CopyEntries(OpImporter& call, Value self, int64_t dim,
                     call.IndexSelect(source, dim, from), self);
 }
 
+// Whether an index names each entry: bool[..., size], of NamedBy's table.
+Value IsNamed(OpImporter& call, Value named) {
+  const int64_t last = call.RankOf(named) - 1;
+  return call.Squeeze(call.Reduce<ait::AnyOp>(named, {last}), {last});
+}
+
+// target + sums where `is_named`; elsewhere target, also -0.
+Value AddWhere(OpImporter& call, Value is_named, Value target, Value sums) {
+  Value wide = call.ToComputeType(target);
+  return call.Where(is_named, call.Add(wide, sums), wide);
+}
+
 // `self` plus, along `dim`, entry k of `source` at index k of `index`.
 absl::StatusOr<Value> AddEntries(OpImporter& call, Value self, int64_t dim,
                                  Value index, Value source) {
@@ -90,13 +102,14 @@ absl::StatusOr<Value> AddEntries(OpImporter& call, Value self, int64_t dim,
   Value last = call.ToComputeType(call.Transpose(source, dim, rank - 1));
   Sizes table = call.SizesOf(last);
   table.insert(table.end() - 1, call.SizesOf(self)[dim]);
-  Value named =
-      call.Expand(NamedBy(call, index, call.SizesOf(self)[dim]), table);
+  Value named = NamedBy(call, index, call.SizesOf(self)[dim]);
+  Value is_named =
+      AlongAxis(call, IsNamed(call, named), dim, call.SizesOf(self));
+  named = call.Expand(named, table);
   last = call.Expand(call.Unsqueeze(last, rank - 1), table);
   Value chosen = call.Where(named, last, call.FullLike(0, last));
   Value sums = call.Squeeze(call.Reduce<ait::SumOp>(chosen, {rank}), {rank});
-  return call.Add(call.ToComputeType(self),
-                  call.Transpose(sums, dim, rank - 1));
+  return AddWhere(call, is_named, self, call.Transpose(sums, dim, rank - 1));
 }
 
 // ---- One index for each entry of an axis ----
@@ -164,7 +177,7 @@ absl::Status BuildIndexFill(OpImporter& call) {
   if (value.has_axes) return Reject("the value is not one number");
   const Sizes sizes = call.SizesOf(self);
   Value named = NamedBy(call, at.index, sizes[at.dim]);
-  named = call.Squeeze(call.Reduce<ait::AnyOp>(named, {1}), {1});
+  named = IsNamed(call, named);
   return call.SetResult(
       call.Where(AlongAxis(call, named, at.dim, sizes),
                  call.Materialize(value, call.DataTypeOf(self), {}), self));
@@ -198,9 +211,9 @@ absl::Status BuildScatter(OpImporter& call, bool adds) {
   if (call.Find("value")) {
     AITUNE_ASSIGN_OR_RETURN(Scalar value, call.Number("value"));
     Value named = NamedBy(call, index, size);
-    named = call.Squeeze(call.Reduce<ait::AnyOp>(named, {rank}), {rank});
-    return call.SetResult(call.Where(call.Transpose(named, dim, rank - 1),
-                                     call.Full(value, {}, dtype), self));
+    return call.SetResult(
+        call.Where(call.Transpose(IsNamed(call, named), dim, rank - 1),
+                   call.Full(value, {}, dtype), self));
   }
   AITUNE_ASSIGN_OR_RETURN(Value source, call.Tensor("src"));
   if (call.RankOf(source) != rank)
@@ -219,7 +232,7 @@ absl::Status BuildScatter(OpImporter& call, bool adds) {
         call.Expand(call.Unsqueeze(source, rank - 1), call.SizesOf(named)));
     chosen = call.Where(named, chosen, call.FullLike(0, chosen));
     result =
-        call.Add(call.ToComputeType(target),
+        AddWhere(call, IsNamed(call, named), target,
                  call.Squeeze(call.Reduce<ait::SumOp>(chosen, {rank}), {rank}));
   } else {
     Value from = LastToName(call, index, size);

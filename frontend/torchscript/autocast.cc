@@ -40,7 +40,7 @@ class ScopedAutocast {
 }  // namespace
 
 absl::StatusOr<Model> WithAutocast(const Model& model, DataType dtype) {
-  if (dtype != DataType::kFloat16 && dtype != DataType::kBFloat16)
+  if (!IsHalf(dtype))
     return absl::InvalidArgumentError(
         absl::StrCat("autocast can't compute in ", std::string(Name(dtype))));
   std::optional<torch::jit::Module> module;

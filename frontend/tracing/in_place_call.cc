@@ -226,7 +226,11 @@ absl::Status Interpreter::ChangeView(const Invocation& call,
   };
   functional.result_count = 1;
   AITUNE_ASSIGN_OR_RETURN(const Results viewed, Invoke(functional));
-  if (viewed.at(0) != target) *target = *viewed[0];
+  if (viewed.at(0)->storage == nullptr) {
+    return absl::UnimplementedError(
+        absl::StrCat(call.schema->name(), " changes axes that depend on data"));
+  }
+  if (viewed[0] != target) *target = *viewed[0];
   target->storage->tensors.push_back(target);
   return absl::OkStatus();
 }

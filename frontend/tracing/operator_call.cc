@@ -78,11 +78,11 @@ absl::Status CheckSideEffects(const Invocation& call) {
 }
 
 // Whether each opaque argument is a number that only scales the elements of
-// tensors.
+// tensors. Schemas that name no parameters, as prim::tolist's, don't say it.
 bool OnlyScales(const OperatorCall& op) {
   const std::vector<c10::Argument>& parameters = op.call.schema->arguments();
-  const size_t count = std::min(op.call.arguments.size(), parameters.size());
-  for (size_t i = 0; i < count; ++i) {
+  if (op.call.arguments.size() > parameters.size()) return false;
+  for (size_t i = 0; i < op.call.arguments.size(); ++i) {
     const ProbedValue& argument = *op.call.arguments[i];
     if (!HasOpaque(argument)) continue;
     const c10::TypeKind type = parameters[i].type()->kind();
@@ -91,6 +91,15 @@ bool OnlyScales(const OperatorCall& op) {
       return false;
   }
   return true;
+}
+
+// Whether a number among the arguments, of these the first `from` left out,
+// depends on elements of tensors.
+bool AnyDependsOnData(const std::vector<ProbedRef>& arguments, size_t from) {
+  return std::any_of(arguments.begin() + from, arguments.end(),
+                     [](const ProbedRef& argument) {
+                       return IsTainted(*argument) || HasOpaque(*argument);
+                     });
 }
 
 }  // namespace
@@ -129,7 +138,10 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
     return EmitSlices(call);
   if (!op.is_uniform() && op.has_typed_tensor_first()) {
     AITUNE_ASSIGN_OR_RETURN(const bool speaks_of_memory, SpeaksOfMemory(call));
-    if (speaks_of_memory) return EmitStridedView(call);
+    if (speaks_of_memory && !AnyDependsOnData(call.arguments, /*from=*/1))
+      return EmitStridedView(call);
+    if (speaks_of_memory)
+      op.traits.opaque = "which elements it picks depends on data";
   }
   FindDependence(op);
 

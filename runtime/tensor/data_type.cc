@@ -52,4 +52,8 @@ bool IsFloatingPoint(DataType dtype) {
   return facts != nullptr && facts->kind == DataTypeFacts::Kind::kFloat;
 }
 
+bool IsHalf(DataType dtype) {
+  return dtype == DataType::kFloat16 || dtype == DataType::kBFloat16;
+}
+
 }  // namespace aitune

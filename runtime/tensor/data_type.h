@@ -21,7 +21,7 @@ enum class DataType : int32_t {
   kInt16 = 7,
   kInt8 = 8,
   kUInt8 = 9,
-  kBool = 10,  // one byte an element, 0 or 1, as LibTorch stores it
+  kBool = 10,          // one byte an element, 0 or 1, as LibTorch stores it
   kFloat8E4M3Fn = 11,  // 4 bits of exponent, 3 of mantissa, NaN, no infinity
 };
 
@@ -41,6 +41,9 @@ std::optional<DataType> ParseDataType(std::string_view name);
 // float32, float64, float16 and bfloat16: the dtypes that models compute in.
 // float8_e4m3fn is not among them: it holds the codes of quantised tensors.
 bool IsFloatingPoint(DataType dtype);
+
+// float16 and bfloat16, whose arithmetic is float32's.
+bool IsHalf(DataType dtype);
 
 }  // namespace aitune
 

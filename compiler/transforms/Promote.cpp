@@ -32,8 +32,9 @@ bool isNarrow(Type type) {
 /// eager's operand is 1 or 0, those that compare, also with the infinity that
 /// the rounding gives, and those that jump: floor(0.9999), the place of the
 /// first of several that are the same once they are rounded, and integers. The
-/// sine of a large number, whose neighbours have any other sine. Of a quotient
-/// that is so for what divides. A conversion that the model asks for, or that
+/// sine of a large number, whose neighbours have any other sine, and the
+/// difference of two that are nearly the same. Of a quotient that is so for
+/// what divides. A conversion that the model asks for, or that
 /// an operator makes as it reads what is stored, gives what eager has there.
 bool needsRounded(OpOperand &operand) {
   Operation *op = operand.getOwner();
@@ -43,10 +44,10 @@ bool needsRounded(OpOperand &operand) {
   if (isa<DivOp>(op))
     return operand.getOperandNumber() == 1;
   return isa<AsinOp, AcosOp, AcoshOp, AtanhOp, Log1pOp, PowOp, SqrtOp, RsqrtOp,
-             LogOp, Log2Op, Log10Op, ReciprocalOp, SinOp, CosOp, TanOp, IsNanOp,
-             IsInfOp, EqOp, NeOp, LtOp, LeOp, GtOp, GeOp, LogicalNotOp, FloorOp,
-             CeilOp, RoundOp, TruncOp, FloorDivideOp, RemainderOp, FmodOp,
-             SignOp, ArgmaxOp, ArgminOp>(op);
+             LogOp, Log2Op, Log10Op, ReciprocalOp, SubOp, SinOp, CosOp, TanOp,
+             IsNanOp, IsInfOp, EqOp, NeOp, LtOp, LeOp, GtOp, GeOp, LogicalNotOp,
+             FloorOp, CeilOp, RoundOp, TruncOp, FloorDivideOp, RemainderOp,
+             FmodOp, SignOp, ArgmaxOp, ArgminOp>(op);
 }
 
 /// Whether `value` is a number, which eager's operators read as it is.

@@ -111,6 +111,7 @@ const SpecialCase kCases[] = {
     {"positions_in_bfloat16",
      "torch.arange(250, 250 + x.size(0), dtype=15) - 256", at::kFloat},
     {"product_as_it_is_stored", "(x * 1.0001).float() - x.float()", at::kHalf},
+    {"difference_of_what_is_the_same", "x * 1.0001 - x * 1.0002", at::kHalf},
     {"threshold_of_a_product", "torch.threshold(x * 1.0001, 1.0, 7.0)",
      at::kHalf},
     {"floor_of_a_quotient",

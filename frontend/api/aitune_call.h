@@ -116,6 +116,10 @@ AIT_API int ait_binding_copies_nothing(const ait_binding* binding);
  * is queued on `stream`, a CUstream or cudaStream_t (NULL: LibTorch's current
  * stream), and the function waits for nothing where nothing is copied; memory
  * of the CPU is ready when it returns. A CPU has no streams (NULL).
+ * On a stream on which the caller records a CUDA graph, in any mode, the call
+ * becomes part of that graph, which may run beside other calls. It has memory
+ * of its own until the graph and all that was made of it are destroyed; it must
+ * not run once the version that was bound has gone.
  * AIT_FAILED_PRECONDITION when the version that was bound has gone, as the
  * module was tuned again: bind again. */
 AIT_API ait_error* ait_binding_run(ait_binding* binding, void* stream);

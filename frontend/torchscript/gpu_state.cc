@@ -98,8 +98,10 @@ const at::Tensor* GpuState::Find(const at::Tensor& own) const {
 }
 
 absl::Status GpuState::WaitOn(CUstream stream) const {
-  if (gpu_ == nullptr || !last_stream_ || *last_stream_ == stream)
-    return absl::OkStatus();
+  if (gpu_ == nullptr || !last_stream_) return absl::OkStatus();
+  AITUNE_ASSIGN_OR_RETURN(const cuda::StreamKey key,
+                          cuda::KeyOf(gpu_->driver(), stream));
+  if (*last_stream_ == key) return absl::OkStatus();
   return gpu_->driver().Check(
       gpu_->driver().cuStreamWaitEvent(stream, last_.get(), 0),
       "waiting for the last call that used the model's state");
@@ -109,7 +111,8 @@ void GpuState::RecordUse(CUstream stream) {
   if (gpu_ == nullptr) return;
   // Were it not recorded, another stream would not wait: wait now.
   if (!last_.Record(stream).ok()) gpu_->driver().cuStreamSynchronize(stream);
-  last_stream_ = stream;
+  // No stream's key where it is not known: all wait.
+  last_stream_ = cuda::KeyOf(gpu_->driver(), stream).value_or(0);
 }
 
 CUstream GpuState::CurrentStreamOrNull() const {
@@ -154,9 +157,7 @@ absl::Status GpuState::GiveToModel() {
 }
 
 bool GpuState::IsRecorded(CUstream stream) const {
-  CUstreamCaptureStatus capturing = CU_STREAM_CAPTURE_STATUS_NONE;
-  if (gpu_ != nullptr) gpu_->driver().cuStreamIsCapturing(stream, &capturing);
-  return capturing != CU_STREAM_CAPTURE_STATUS_NONE;
+  return gpu_ != nullptr && cuda::IsRecording(gpu_->driver(), stream);
 }
 
 absl::Status GpuState::Enter(CUstream stream) {

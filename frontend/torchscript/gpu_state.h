@@ -20,6 +20,7 @@
 #include "frontend/torchscript/model.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/run_gate.h"
+#include "runtime/cuda/stream_capture.h"
 #include "runtime/device/device.h"
 
 namespace aitune::frontend {
@@ -82,7 +83,7 @@ class GpuState : public cuda::RunGate {
   std::vector<Program> programs_;
   const cuda::Device* gpu_ = nullptr;  // null on the CPU, as in tests
   cuda::Event last_;                   // recorded behind the last use
-  std::optional<CUstream> last_stream_;
+  std::optional<cuda::StreamKey> last_stream_;
 };
 
 }  // namespace aitune::frontend

@@ -69,6 +69,34 @@ TEST_F(CheckTest, AFailureThatNobodyAskedForIsTheNextCallsError) {
   EXPECT_TRUE(executable_->TakeFailedCheck().ok());
 }
 
+// Also where the instance was given up since.
+TEST_F(CheckTest, AFailureInACallersGraphIsToldToWhoAsks) {
+  LoadChecked();
+  const auto stream = FakeHandle<CUstream>();
+  const Driver& driver = FakeDevice().driver();
+  ASSERT_EQ(driver.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL),
+            CUDA_SUCCESS);
+  y_.resize(3);
+  std::vector<RegionValue> outputs{View(y_, {3})};
+  ASSERT_TRUE(
+      executable_->Run({View(bad_, {3})}, absl::MakeSpan(outputs), stream)
+          .ok());
+  CUgraph graph = nullptr;
+  ASSERT_EQ(driver.cuStreamEndCapture(stream, &graph), CUDA_SUCCESS);
+  CUgraphExec exec = nullptr;
+  ASSERT_EQ(driver.cuGraphInstantiate(&exec, graph, 0), CUDA_SUCCESS);
+  for (int replay = 0; replay < 2; ++replay) {
+    EXPECT_TRUE(executable_->TakeFailedCheck().ok());
+    ASSERT_EQ(driver.cuGraphLaunch(exec, stream), CUDA_SUCCESS);
+    ExpectNamed(executable_->TakeFailedCheck());
+    executable_->FreeKeptMemory();
+  }
+  ASSERT_EQ(driver.cuGraphLaunch(exec, stream), CUDA_SUCCESS);
+  gpu.DestroyCallersGraphs();
+  executable_->FreeKeptMemory();
+  ExpectNamed(executable_->TakeFailedCheck());
+}
+
 TEST_F(CheckTest, TheLastFailureIsInTheLog) {
   LoadChecked();
   EXPECT_TRUE(Run(bad_, y_).ok());

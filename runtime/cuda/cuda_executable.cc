@@ -10,6 +10,7 @@
 #include "runtime/cuda/cuda_instance.h"
 #include "runtime/cuda/instance_cache.h"
 #include "runtime/cuda/profiler_range.h"
+#include "runtime/cuda/stream_capture.h"
 #include "runtime/executable/input_binding.h"
 #include "runtime/logging/logging.h"
 #include "runtime/status/status_macros.h"
@@ -93,6 +94,15 @@ struct CudaExecutable::Impl {
   absl::Status Run(absl::Span<const TensorView> inputs,
                    absl::Span<RegionValue> outputs, CUstream stream,
                    bool with_graph);
+  // As Run, into the graph that the caller records on `stream`.
+  absl::Status RunInGraph(absl::Span<const TensorView> inputs,
+                          absl::Span<RegionValue> outputs, CUstream stream);
+  // Queues a run with the memory of `context`.
+  absl::Status RunIn(const CudaInstance& instance,
+                     CudaInstance::Context& context,
+                     absl::Span<const TensorView> inputs,
+                     absl::Span<RegionValue> outputs, CUstream stream,
+                     bool with_graph);
   // Queues a run on these addresses, which are aligned; `context` is of this
   // instance.
   absl::Status RunAt(const CudaInstance& instance,
@@ -153,6 +163,8 @@ absl::Status CudaExecutable::Impl::Run(absl::Span<const TensorView> inputs,
   AITUNE_ASSIGN_OR_RETURN(const ContextScope scope,
                           ContextScope::Enter(device));
   AITUNE_RETURN_IF_ERROR(instances.TakeFailedCheck());
+  if (IsRecording(device.driver(), stream))
+    return RunInGraph(inputs, outputs, stream);
   AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const CudaInstance> instance,
                           Get(inputs));
   AITUNE_RETURN_IF_ERROR(instance->CheckOutputs(outputs));
@@ -160,17 +172,45 @@ absl::Status CudaExecutable::Impl::Run(absl::Span<const TensorView> inputs,
                           ScopedGate::Enter(gate.get(), stream));
   AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<CudaInstance::Context> context,
                           instance->Take(stream));
+  const absl::Status status =
+      RunIn(*instance, *context, inputs, outputs, stream, with_graph);
+  instance->Return(std::move(context), stream);
+  return status;
+}
+
+absl::Status CudaExecutable::Impl::RunInGraph(
+    absl::Span<const TensorView> inputs, absl::Span<RegionValue> outputs,
+    CUstream stream) {
+  // What the call prepares is not of the recording.
+  const RelaxedCapture relaxed(device.driver());
+  instances.TakeBack();
+  AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const CudaInstance> instance,
+                          Get(inputs));
+  AITUNE_RETURN_IF_ERROR(instance->CheckOutputs(outputs));
+  AITUNE_ASSIGN_OR_RETURN(const ScopedGate entered,
+                          ScopedGate::Enter(gate.get(), stream));
+  AITUNE_ASSIGN_OR_RETURN(InstanceCache::Lent lent,
+                          instances.TakeForGraph(instance, stream));
+  // A graph cannot be launched into another that is being recorded.
+  const absl::Status status = RunIn(*instance, *lent.context, inputs, outputs,
+                                    stream, /*with_graph=*/false);
+  instances.Lend(std::move(lent));
+  return status;
+}
+
+absl::Status CudaExecutable::Impl::RunIn(const CudaInstance& instance,
+                                         CudaInstance::Context& context,
+                                         absl::Span<const TensorView> inputs,
+                                         absl::Span<RegionValue> outputs,
+                                         CUstream stream, bool with_graph) {
   const Addresses given_from = InputAddresses(inputs),
                   given_to = OutputAddresses(outputs);
   Addresses from = given_from, to = given_to;
-  absl::Status status = instance->Align(*context, absl::MakeSpan(from),
-                                        absl::MakeSpan(to), stream);
-  if (status.ok())
-    status = RunAt(*instance, *context, from, to, outputs, stream, with_graph);
-  if (status.ok())
-    status = instance->CopyBack(from, to, given_from, given_to, stream);
-  instance->Return(std::move(context), stream);
-  return status;
+  AITUNE_RETURN_IF_ERROR(instance.Align(context, absl::MakeSpan(from),
+                                        absl::MakeSpan(to), stream));
+  AITUNE_RETURN_IF_ERROR(
+      RunAt(instance, context, from, to, outputs, stream, with_graph));
+  return instance.CopyBack(from, to, given_from, given_to, stream);
 }
 
 absl::Status CudaExecutable::Impl::RunAt(const CudaInstance& instance,
@@ -220,7 +260,7 @@ CudaExecutable::~CudaExecutable() {
   // Queued work may still use the memory.
   const auto scope = ContextScope::Enter(impl_->device);
   if (!scope.ok()) return;
-  impl_->device.driver().cuCtxSynchronize();
+  impl_->instances.Wait();
   const absl::Status failure = impl_->instances.TakeFailedCheck();
   if (!failure.ok()) {
     Log(LogChannel::kError,
@@ -308,17 +348,8 @@ absl::StatusOr<std::unique_ptr<CudaExecutable>> CudaExecutable::Load(
 absl::Status CudaExecutable::Run(absl::Span<const TensorView> inputs,
                                  absl::Span<RegionValue> outputs,
                                  void* stream_of_caller) const {
-  const auto stream = static_cast<CUstream>(stream_of_caller);
-  bool graph = impl_->GraphReason().empty();
-  CUstreamCaptureStatus capturing = CU_STREAM_CAPTURE_STATUS_NONE;
-  if (graph) {
-    // A graph cannot be launched into another that is being recorded.
-    AITUNE_ASSIGN_OR_RETURN(const ContextScope scope,
-                            ContextScope::Enter(impl_->device));
-    impl_->device.driver().cuStreamIsCapturing(stream, &capturing);
-    graph = capturing == CU_STREAM_CAPTURE_STATUS_NONE;
-  }
-  return impl_->Run(inputs, outputs, stream, graph);
+  return impl_->Run(inputs, outputs, static_cast<CUstream>(stream_of_caller),
+                    /*with_graph=*/impl_->GraphReason().empty());
 }
 
 absl::Status CudaExecutable::TakeFailedCheck() const {

@@ -14,8 +14,15 @@
 // returned; the results are then of no use, but no memory outside of a tensor
 // was read. The caller gets the error from TakeFailedCheck after waiting for
 // the stream; otherwise the next call returns it and runs nothing; otherwise it
-// is logged when the executable is destroyed. The same holds when the caller
-// records Enqueue in a CUDA graph.
+// is logged when the executable is destroyed. The same holds for calls in a
+// CUDA graph that the caller records.
+//
+// A caller may record calls in a graph of its own, in any mode, while other
+// threads make calls. The memory of such a call is that graph's (and that of
+// later calls in the same recording on the same stream): no other call gets it,
+// so that the graph may run at any time and on any stream. It is free again
+// once the graph and all that was made of it are destroyed, and counts in
+// Memory until then. The graph must not run when the executable is destroyed.
 #ifndef AITUNE_RUNTIME_CUDA_CUDA_EXECUTABLE_H_
 #define AITUNE_RUNTIME_CUDA_CUDA_EXECUTABLE_H_
 
@@ -72,8 +79,10 @@ class CudaExecutable : public Executable {
   // to 16 bytes is copied to memory that is, and what is written there is
   // copied back. Otherwise as Executable::Run. kResourceExhausted when memory
   // is short: the executable stays usable. kInvalidArgument also for what
-  // TakeFailedCheck gives: this call then queued nothing. Thread-safe, also on
-  // several streams.
+  // TakeFailedCheck gives: this call then queued nothing. kFailedPrecondition
+  // when the caller's recording on `stream` has failed before. Thread-safe,
+  // also on several streams; CU_STREAM_PER_THREAD is another one in each
+  // thread.
   using Executable::Run;
   absl::Status Run(absl::Span<const TensorView> inputs,
                    absl::Span<RegionValue> outputs,
@@ -85,8 +94,7 @@ class CudaExecutable : public Executable {
   // once. Thread-safe.
   absl::Status TakeFailedCheck() const override;
 
-  // As Run, but queues each step without a graph, for a `stream` on which the
-  // caller is recording a graph.
+  // As Run, but queues each step without a graph.
   absl::Status Enqueue(absl::Span<const TensorView> inputs,
                        absl::Span<RegionValue> outputs, CUstream stream) const;
 
@@ -114,6 +122,7 @@ class CudaExecutable : public Executable {
 
   // Bytes of arenas, constants and staging buffers now held on the GPU.
   MemoryUse Memory() const override;
+  // Not of calls in graphs of the caller.
   void FreeKeptMemory() const override;
 
  private:

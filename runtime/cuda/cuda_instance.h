@@ -16,6 +16,7 @@
 #include "runtime/cuda/library_call.h"
 #include "runtime/cuda/prepare_calls.h"
 #include "runtime/cuda/region_recorder.h"
+#include "runtime/cuda/stream_capture.h"
 #include "runtime/executable/buffer_slots.h"
 #include "runtime/executable/executable.h"
 #include "runtime/executable/instance_layout.h"
@@ -37,8 +38,15 @@ class CudaInstance {
       bool initialization, AfterCall next, Algorithms algorithms,
       absl::Span<const int64_t> symbols);
 
-  // Memory, addresses and graphs of calls that do not overlap.
+  // Memory, addresses and graphs of calls that do not overlap. Waits for the
+  // last of them when it is destroyed.
   struct Context {
+    Context() = default;
+    Context(const Context&) = delete;
+    Context& operator=(const Context&) = delete;
+    ~Context() {
+      if (is_queued) done.Synchronize().IgnoreError();
+    }
     // LibTorch's memory for fallback regions in graphs. Declared first, so that
     // it is freed after the graphs.
     std::shared_ptr<void> pool;
@@ -49,9 +57,12 @@ class CudaInstance {
     // For each kernel in turn, the addresses of its parameters.
     std::vector<void*> parameters;
     std::vector<OpaqueValue> opaques;  // each value that is no tensor
-    Event done;                        // recorded after the last call
-    CUstream stream = nullptr;         // the stream of the last call
+    StreamKey stream = 0;              // the stream of the last call
+    Event done;                        // recorded there after that
+    bool is_queued = false;            // whether it was
     bool ran = false;                  // whether there was a call
+    // Whether no call uses it now, not even queued work of one.
+    bool IsOver() const { return !is_queued || done.IsOver(); }
     struct Recorded {
       // Addresses of the inputs, then of the outputs.
       std::vector<void*> addresses;
@@ -131,9 +142,18 @@ class CudaInstance {
 
   // Take gives a free context, preferably the last one used on `stream`; Return
   // gives it back. If another stream still uses the context, `stream` waits for
-  // that. Both are thread-safe.
+  // that. Both are thread-safe. No graph is recorded on `stream`.
   absl::StatusOr<std::unique_ptr<Context>> Take(CUstream stream) const;
   void Return(std::unique_ptr<Context> context, CUstream stream) const;
+
+  // A context that nothing uses, for a call within a graph that the caller
+  // records: that may run at any time, on any stream, from now on. It is given
+  // back by GiveBack when the graph is gone. Both are thread-safe.
+  absl::StatusOr<std::unique_ptr<Context>> TakeForGraph() const;
+  void GiveBack(std::unique_ptr<Context> context) const;
+
+  // Waits for the calls of all free contexts.
+  void Wait() const;
 
   // The first failed check of calls that have ended, as KernelChecks::Take. A
   // failure in a call that is still running may be found later. Thread-safe.
@@ -184,6 +204,10 @@ class CudaInstance {
                                                 Algorithms algorithms) const;
   // Everything that PrepareLibraryCall depends on, as text.
   std::string LibraryCallKey(int step) const;
+  // Gives the free context of this number to a call. The mutex is held.
+  std::unique_ptr<Context> TakeFree(size_t index) const;
+  // The number of a free context that nothing uses, if any. The mutex is held.
+  std::optional<size_t> FindOver() const;
   void CountBytes();
   absl::Status RunRegion(int step, Context& context) const;
   // Tells the steps where the memory is that a region lends for `value`.

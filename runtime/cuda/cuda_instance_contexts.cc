@@ -1,4 +1,6 @@
 // The contexts of a CudaInstance: made, taken by calls, given back.
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -72,38 +74,50 @@ absl::Status CudaInstance::TakeFailedCheck() const {
   return absl::OkStatus();
 }
 
+std::unique_ptr<CudaInstance::Context> CudaInstance::TakeFree(
+    size_t index) const {
+  std::swap(free_[index], free_.back());
+  std::unique_ptr<Context> context = std::move(free_.back());
+  free_.pop_back();
+  return context;
+}
+
+std::optional<size_t> CudaInstance::FindOver() const {
+  for (size_t i = free_.size(); i-- > 0;) {
+    if (free_[i]->IsOver()) return i;
+  }
+  return std::nullopt;
+}
+
 absl::StatusOr<std::unique_ptr<CudaInstance::Context>> CudaInstance::Take(
     CUstream stream) const {
+  AITUNE_ASSIGN_OR_RETURN(const StreamKey key, KeyOf(device_.driver(), stream));
   std::unique_ptr<Context> context;
+  bool waits = false;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    size_t best = free_.size();
-    for (size_t i = 0; i < free_.size(); ++i) {
-      if (free_[i]->stream == stream) {
-        best = i;
-        break;
-      }
-      // One whose work is over serves any stream.
-      if (device_.driver().cuEventQuery(free_[i]->done.get()) == CUDA_SUCCESS) {
-        best = i;
-      }
-    }
-    if (best < free_.size()) {
-      std::swap(free_[best], free_.back());
-      context = std::move(free_.back());
-      free_.pop_back();
+    const auto same =
+        std::find_if(free_.begin(), free_.end(),
+                     [&](const auto& free) { return free->stream == key; });
+    if (same != free_.end()) {
+      context = TakeFree(static_cast<size_t>(same - free_.begin()));
+    } else if (const std::optional<size_t> over = FindOver()) {
+      context = TakeFree(*over);
     }
   }
   if (context == nullptr) {
     absl::StatusOr<std::unique_ptr<Context>> made = NewContext();
-    if (made.ok()) return made;
-    // Short of memory: queue behind another stream's call instead.
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (free_.empty()) return made.status();
-    context = std::move(free_.back());
-    free_.pop_back();
+    if (made.ok()) {
+      context = *std::move(made);
+    } else {
+      // Short of memory: queue behind another stream's call instead.
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (free_.empty()) return made.status();
+      context = TakeFree(free_.size() - 1);
+      waits = context->is_queued && context->stream != key;
+    }
   }
-  if (context->ran && context->stream != stream) {
+  if (waits) {
     absl::Status status = device_.driver().Check(
         device_.driver().cuStreamWaitEvent(stream, context->done.get(), 0),
         "waiting for another stream");
@@ -113,7 +127,37 @@ absl::StatusOr<std::unique_ptr<CudaInstance::Context>> CudaInstance::Take(
       return status;
     }
   }
+  context->stream = key;
   return context;
+}
+
+absl::StatusOr<std::unique_ptr<CudaInstance::Context>>
+CudaInstance::TakeForGraph() const {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (const std::optional<size_t> over = FindOver()) return TakeFree(*over);
+  }
+  absl::StatusOr<std::unique_ptr<Context>> made = NewContext();
+  if (made.ok()) return made;
+  // Short of memory: a stream that records can't wait for another one.
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (free_.empty()) return made.status();
+  AITUNE_RETURN_IF_ERROR(free_.back()->done.Synchronize());
+  return TakeFree(free_.size() - 1);
+}
+
+void CudaInstance::GiveBack(std::unique_ptr<Context> context) const {
+  context->stream = 0;
+  context->is_queued = false;
+  std::lock_guard<std::mutex> lock(mutex_);
+  free_.push_back(std::move(context));
+}
+
+void CudaInstance::Wait() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const std::unique_ptr<Context>& context : free_) {
+    if (context->is_queued) context->done.Synchronize().IgnoreError();
+  }
 }
 
 void CudaInstance::PoisonMemory(CUstream stream) const {
@@ -128,11 +172,9 @@ void CudaInstance::PoisonMemory(CUstream stream) const {
 
 void CudaInstance::Return(std::unique_ptr<Context> context,
                           CUstream stream) const {
+  context->is_queued = context->done.Record(stream).ok();
   // Were it not recorded, another stream would not wait: make it wait now.
-  if (!context->done.Record(stream).ok()) {
-    device_.driver().cuStreamSynchronize(stream);
-  }
-  context->stream = stream;
+  if (!context->is_queued) device_.driver().cuStreamSynchronize(stream);
   context->ran = true;
   std::lock_guard<std::mutex> lock(mutex_);
   free_.push_back(std::move(context));

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/cuda/stream_capture.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune::cuda {
@@ -106,6 +107,7 @@ ContextScope::~ContextScope() {
 DeviceBuffer::~DeviceBuffer() {
   if (device_ == nullptr) return;
   const auto scope = ContextScope::Enter(*device_);
+  const RelaxedCapture relaxed(device_->driver());
   if (scope.ok()) device_->driver().cuMemFree(address_);
 }
 
@@ -115,6 +117,7 @@ absl::StatusOr<DeviceBuffer> DeviceBuffer::Allocate(const Device& device,
   if (bytes == 0) return buffer;
   AITUNE_ASSIGN_OR_RETURN(const ContextScope scope,
                           ContextScope::Enter(device));
+  const RelaxedCapture relaxed(device.driver());
   const CUresult result =
       device.driver().cuMemAlloc(&buffer.address_, static_cast<size_t>(bytes));
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
@@ -136,7 +139,7 @@ MappedBuffer::~MappedBuffer() {
   if (device_ == nullptr) return;
   const auto scope = ContextScope::Enter(*device_);
   if (!scope.ok()) return;
-  device_->driver().cuCtxSynchronize();
+  const RelaxedCapture relaxed(device_->driver());
   device_->driver().cuMemFreeHost(data_);
 }
 
@@ -146,6 +149,7 @@ absl::StatusOr<MappedBuffer> MappedBuffer::Allocate(const Device& device,
   if (bytes == 0) return buffer;
   AITUNE_ASSIGN_OR_RETURN(const ContextScope scope,
                           ContextScope::Enter(device));
+  const RelaxedCapture relaxed(device.driver());
   const auto size = static_cast<size_t>(bytes);
   // Any context may use it, and with unified addresses the GPU's is ours.
   AITUNE_RETURN_IF_ERROR(device.driver().Check(
@@ -176,6 +180,7 @@ absl::StatusOr<Stream> Stream::Create(const Device& device) {
 }
 
 absl::Status Stream::Synchronize() const {
+  const RelaxedCapture relaxed(device_->driver());
   return device_->driver().Check(device_->driver().cuStreamSynchronize(stream_),
                                  "running on the GPU");
 }
@@ -205,10 +210,20 @@ absl::Status Event::Record(CUstream stream) const {
       device_->driver().cuEventRecord(event_, stream), "recording an event");
 }
 
+bool Event::IsOver() const {
+  const RelaxedCapture relaxed(device_->driver());
+  return device_->driver().cuEventQuery(event_) == CUDA_SUCCESS;
+}
+
+absl::Status Event::Synchronize() const {
+  const RelaxedCapture relaxed(device_->driver());
+  return device_->driver().Check(device_->driver().cuEventSynchronize(event_),
+                                 "running on the GPU");
+}
+
 absl::StatusOr<float> Event::MillisecondsSince(const Event& start) const {
   const Driver& driver = device_->driver();
-  AITUNE_RETURN_IF_ERROR(
-      driver.Check(driver.cuEventSynchronize(event_), "running on the GPU"));
+  AITUNE_RETURN_IF_ERROR(Synchronize());
   float milliseconds = 0;
   AITUNE_RETURN_IF_ERROR(driver.Check(
       driver.cuEventElapsedTime(&milliseconds, start.event_, event_),
@@ -219,6 +234,7 @@ absl::StatusOr<float> Event::MillisecondsSince(const Event& start) const {
 Module::~Module() {
   if (device_ == nullptr) return;
   const auto scope = ContextScope::Enter(*device_);
+  const RelaxedCapture relaxed(device_->driver());
   if (scope.ok()) device_->driver().cuModuleUnload(module_);
 }
 
@@ -226,6 +242,7 @@ absl::StatusOr<Module> Module::Load(const Device& device,
                                     const std::string& cubin) {
   AITUNE_ASSIGN_OR_RETURN(const ContextScope scope,
                           ContextScope::Enter(device));
+  const RelaxedCapture relaxed(device.driver());
   Module module;
   const CUresult result =
       device.driver().cuModuleLoadData(&module.module_, cubin.data());
@@ -254,6 +271,7 @@ CUfunction Module::Find(const std::string& symbol) const {
 Graph::~Graph() {
   if (device_ == nullptr) return;
   const auto scope = ContextScope::Enter(*device_);
+  const RelaxedCapture relaxed(device_->driver());
   if (scope.ok()) device_->driver().cuGraphExecDestroy(graph_);
 }
 
@@ -268,6 +286,7 @@ absl::Status Graph::Begin(const Device& device, CUstream stream) {
 absl::StatusOr<Graph> Graph::End(const Device& device, CUstream stream,
                                  absl::Status enqueued) {
   const Driver& driver = device.driver();
+  const RelaxedCapture relaxed(driver);
   CUgraph recorded = nullptr;
   absl::Status status = driver.Check(
       driver.cuStreamEndCapture(stream, &recorded), "recording a graph");

@@ -44,7 +44,8 @@ class Device {
   // tell.
   int64_t FreeBytes() const;
 
-  // Waits for all work of the GPU. kInternal, with CUDA's own words, if any of
+  // Waits for all work of the GPU. No thread may record a graph meanwhile,
+  // whose recording would be lost. kInternal, with CUDA's own words, if any of
   // this process's ever failed: after a fault the GPU refuses all its calls.
   absl::Status Synchronize() const;
 
@@ -124,7 +125,7 @@ class MappedBuffer {
     std::swap(data_, other.data_);
     return *this;
   }
-  // Waits for all work of the GPU, because some of it may write to the memory.
+  // Work that may write to the memory must have ended.
   ~MappedBuffer();
 
   // 0 bytes give an empty buffer. kResourceExhausted when memory is short.
@@ -173,6 +174,12 @@ class Event {
   static absl::StatusOr<Event> Create(const Device& device, bool timed);
   CUevent get() const { return event_; }
   absl::Status Record(CUstream stream) const;
+  // Whether all work has ended that was queued before the last Record, which
+  // was not of a stream that recorded a graph; also after Record was never
+  // called. Other threads may record graphs meanwhile.
+  bool IsOver() const;
+  // Waits until it has.
+  absl::Status Synchronize() const;
   // Milliseconds of the GPU's clock from `start` to this event. Both must have
   // been recorded; waits until this one is reached.
   absl::StatusOr<float> MillisecondsSince(const Event& start) const;

@@ -36,11 +36,13 @@ constexpr int kOldestDriver = 12030;
   X(cuMemHostAlloc)                     \
   X(cuMemFreeHost)                      \
   X(cuMemcpyHtoD)                       \
+  X(cuMemcpyHtoDAsync)                  \
   X(cuMemcpyDtoH)                       \
   X(cuMemcpyDtoDAsync)                  \
   X(cuMemsetD8Async)                    \
   X(cuStreamCreate)                     \
   X(cuStreamDestroy)                    \
+  X(cuStreamGetId)                      \
   X(cuStreamSynchronize)                \
   X(cuStreamWaitEvent)                  \
   X(cuStreamBeginCapture)               \
@@ -48,6 +50,10 @@ constexpr int kOldestDriver = 12030;
   X(cuStreamIsCapturing)                \
   X(cuStreamGetCaptureInfo)             \
   X(cuStreamUpdateCaptureDependencies)  \
+  X(cuThreadExchangeStreamCaptureMode)  \
+  X(cuUserObjectCreate)                 \
+  X(cuUserObjectRelease)                \
+  X(cuGraphRetainUserObject)            \
   X(cuGraphAddEmptyNode)                \
   X(cuGraphInstantiate)                 \
   X(cuGraphUpload)                      \

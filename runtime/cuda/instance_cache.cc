@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
+#include <set>
 #include <utility>
 
 #include "runtime/status/status_macros.h"
@@ -47,18 +49,76 @@ std::shared_ptr<const CudaInstance> InstanceCache::Find(const Key& key) {
 void InstanceCache::KeepFailure(const CudaInstance& evicted) {
   if (!has_checks_) return;
   // What its calls find is not lost with it.
-  device_.driver().cuCtxSynchronize();
+  evicted.Wait();
   absl::Status failure = evicted.TakeFailedCheck();
   std::lock_guard<std::mutex> lock(mutex_);
   if (evicted_failure_.ok()) evicted_failure_ = std::move(failure);
 }
 
+absl::StatusOr<InstanceCache::Lent> InstanceCache::TakeForGraph(
+    std::shared_ptr<const CudaInstance> instance, CUstream stream) {
+  const Driver& driver = device_.driver();
+  AITUNE_ASSIGN_OR_RETURN(const RecordedGraph recorded,
+                          GraphRecordedOn(driver, stream));
+  AITUNE_ASSIGN_OR_RETURN(const StreamKey key, KeyOf(driver, stream));
+  Lent lent;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto known =
+        std::find_if(lent_.begin(), lent_.end(), [&](const Lent& other) {
+          return other.instance == instance && other.context->stream == key &&
+                 other.recording == recorded.recording;
+        });
+    if (known != lent_.end()) {
+      lent = std::move(*known);
+      lent_.erase(known);
+      return lent;
+    }
+  }
+  AITUNE_ASSIGN_OR_RETURN(lent.is_gone, WatchGraph(driver, recorded.graph));
+  AITUNE_ASSIGN_OR_RETURN(lent.context, instance->TakeForGraph());
+  lent.context->stream = key;
+  lent.instance = std::move(instance);
+  lent.recording = recorded.recording;
+  return lent;
+}
+
+void InstanceCache::Lend(Lent lent) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  lent_.push_back(std::move(lent));
+}
+
+void InstanceCache::TakeBack() {
+  std::vector<Lent> gone;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto first =
+        std::partition(lent_.begin(), lent_.end(), [](const Lent& lent) {
+          return !lent.is_gone->load(std::memory_order_acquire);
+        });
+    std::move(first, lent_.end(), std::back_inserter(gone));
+    lent_.erase(first, lent_.end());
+  }
+  for (Lent& lent : gone) {
+    lent.instance->GiveBack(std::move(lent.context));
+    // It was given up since.
+    if (lent.instance.use_count() == 1) KeepFailure(*lent.instance);
+  }
+}
+
+void InstanceCache::Wait() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const Entry& entry : entries_) entry.instance->Wait();
+}
+
 void InstanceCache::FreeUnused() {
+  TakeBack();
   std::vector<std::shared_ptr<const CudaInstance>> evicted;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     for (size_t i = entries_.size(); i-- > 0;) {
-      // Calls hold a reference, which they get under the lock.
+      // Calls hold a reference, which they get under the lock; and so do the
+      // graphs of callers.
       if (entries_[i].instance.use_count() > 1) continue;
       evicted.push_back(std::move(entries_[i].instance));
       entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(i));
@@ -114,6 +174,9 @@ absl::Status InstanceCache::TakeFailedCheck() {
   for (const Entry& entry : entries_) {
     AITUNE_RETURN_IF_ERROR(entry.instance->TakeFailedCheck());
   }
+  for (const Lent& lent : lent_) {
+    AITUNE_RETURN_IF_ERROR(lent.instance->TakeFailedCheck(*lent.context));
+  }
   return absl::OkStatus();
 }
 
@@ -125,7 +188,11 @@ void InstanceCache::PoisonMemory(CUstream stream) {
 MemoryUse InstanceCache::Memory() {
   MemoryUse use;
   std::lock_guard<std::mutex> lock(mutex_);
-  for (const Entry& entry : entries_) use += entry.instance->Memory();
+  std::set<const CudaInstance*> instances;
+  for (const Entry& entry : entries_) instances.insert(entry.instance.get());
+  // Of which some were given up since.
+  for (const Lent& lent : lent_) instances.insert(lent.instance.get());
+  for (const CudaInstance* instance : instances) use += instance->Memory();
   return use;
 }
 

@@ -3,6 +3,7 @@
 #ifndef AITUNE_RUNTIME_CUDA_INSTANCE_CACHE_H_
 #define AITUNE_RUNTIME_CUDA_INSTANCE_CACHE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -39,8 +40,30 @@ class InstanceCache {
   // As CudaExecutable::TakeFailedCheck, also of instances that were given up.
   absl::Status TakeFailedCheck();
 
-  // Frees instances that no call is using; calls make them again.
+  // A context for calls in a graph that the caller records.
+  struct Lent {
+    std::shared_ptr<const CudaInstance> instance;
+    std::unique_ptr<CudaInstance::Context> context;
+    uint64_t recording = 0;                            // RecordedGraph's
+    std::shared_ptr<const std::atomic<bool>> is_gone;  // the graph
+  };
+  // The one of an earlier call in the same recording on the same stream, behind
+  // which this one runs; otherwise one that nothing uses. `stream` records.
+  // Errors: those of GraphRecordedOn, WatchGraph and TakeForGraph.
+  absl::StatusOr<Lent> TakeForGraph(
+      std::shared_ptr<const CudaInstance> instance, CUstream stream);
+  // Keeps it, with its instance, as long as this, or until the graph is gone
+  // and TakeBack.
+  void Lend(Lent lent);
+  // Gives contexts of graphs that are gone back to their instances.
+  void TakeBack();
+
+  // Frees instances that no call and no caller's graph is using; calls make
+  // them again.
   void FreeUnused();
+
+  // Waits for all calls that are queued.
+  void Wait();
 
   // CudaInstance::PoisonMemory and Memory, of all.
   void PoisonMemory(CUstream stream);
@@ -69,6 +92,7 @@ class InstanceCache {
   std::mutex mutex_;              // held for a search only
   absl::Status evicted_failure_;  // the failure of an instance that is gone
   std::vector<Entry> entries_;
+  std::vector<Lent> lent_;
   uint64_t uses_ = 0;
   std::mutex creation_mutex_;  // held while an instance is made
 };

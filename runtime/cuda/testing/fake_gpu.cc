@@ -18,12 +18,36 @@ size_t PositionOf(T handle) {
   return reinterpret_cast<uintptr_t>(handle) - 1;
 }
 
+bool IsRecorded(CUstream stream) {
+  return TheFakeGpu().recording && TheFakeGpu().recording_stream == stream;
+}
+
+// Gives `error`, which ends the recording with an error, too.
+CUresult Disturb(CUresult error) {
+  FakeGpu& gpu = TheFakeGpu();
+  if (!gpu.is_invalid) ++gpu.disturbed;
+  gpu.is_invalid = true;
+  return error;
+}
+
+// Of calls that a recording forbids that is not relaxed, in whatever thread it
+// is, unless the thread has said that it knows better.
+CUresult Unsafe() {
+  const FakeGpu& gpu = TheFakeGpu();
+  const bool is_forbidden = gpu.recording &&
+                            gpu.mode != CU_STREAM_CAPTURE_MODE_RELAXED &&
+                            gpu.thread_mode != CU_STREAM_CAPTURE_MODE_RELAXED;
+  return is_forbidden ? Disturb(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
+                      : CUDA_SUCCESS;
+}
+
 // Now, or each time that the graph is launched that is being recorded.
-CUresult Queue(FakeGpu::Work work) {
-  if (TheFakeGpu().recording) {
-    TheFakeGpu().recording_now.push_back(std::move(work));
-  } else {
+CUresult Queue(CUstream stream, FakeGpu::Work work) {
+  if (!IsRecorded(stream)) {
     work();
+  } else {
+    if (TheFakeGpu().is_invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    TheFakeGpu().recording_now.push_back(std::move(work));
   }
   return CUDA_SUCCESS;
 }
@@ -58,12 +82,46 @@ CUresult SetContext(CUcontext context) {
   return CUDA_SUCCESS;
 }
 // As the driver: the default stream is that of the current context.
-CUresult RecordEvent(CUevent, CUstream stream) {
-  return stream == nullptr && TheFakeGpu().current != FakeGpu::kContext
-             ? CUDA_ERROR_INVALID_HANDLE
-             : CUDA_SUCCESS;
+CUresult RecordEvent(CUevent event, CUstream stream) {
+  FakeGpu& gpu = TheFakeGpu();
+  if (stream == nullptr && gpu.current != FakeGpu::kContext)
+    return CUDA_ERROR_INVALID_HANDLE;
+  gpu.events[event] = {stream, gpu.busy.count(stream) == 0, IsRecorded(stream)};
+  return CUDA_SUCCESS;
+}
+CUresult WaitForEvent(CUstream stream, CUevent event, unsigned) {
+  FakeGpu& gpu = TheFakeGpu();
+  const FakeGpu::Mark& mark = gpu.events[event];
+  if (IsRecorded(stream) && !mark.is_captured)
+    return Disturb(CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+  if (!IsRecorded(stream) && mark.is_captured) return CUDA_ERROR_CAPTURED_EVENT;
+  gpu.waits.push_back({stream, mark.stream});
+  return CUDA_SUCCESS;
+}
+CUresult AskEvent(CUevent event) {
+  if (const CUresult result = Unsafe(); result != CUDA_SUCCESS) return result;
+  const FakeGpu::Mark& mark = TheFakeGpu().events[event];
+  if (mark.is_captured) return Disturb(CUDA_ERROR_CAPTURED_EVENT);
+  return mark.is_over ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+CUresult AwaitEvent(CUevent event) {
+  if (const CUresult result = Unsafe(); result != CUDA_SUCCESS) return result;
+  FakeGpu::Mark& mark = TheFakeGpu().events[event];
+  if (mark.is_captured) return Disturb(CUDA_ERROR_CAPTURED_EVENT);
+  mark.is_over = true;
+  return CUDA_SUCCESS;
+}
+CUresult AwaitStream(CUstream stream) {
+  if (IsRecorded(stream)) return Disturb(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  return Unsafe();
+}
+// Forbidden whatever the modes are.
+CUresult AwaitContext() {
+  return TheFakeGpu().recording ? Disturb(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
+                                : CUDA_SUCCESS;
 }
 CUresult Allocate(CUdeviceptr* address, size_t bytes) {
+  if (const CUresult result = Unsafe(); result != CUDA_SUCCESS) return result;
   FakeGpu& gpu = TheFakeGpu();
   if (gpu.used + bytes > gpu.memory) return CUDA_ERROR_OUT_OF_MEMORY;
   *address = reinterpret_cast<CUdeviceptr>(std::malloc(bytes));
@@ -72,6 +130,7 @@ CUresult Allocate(CUdeviceptr* address, size_t bytes) {
   return CUDA_SUCCESS;
 }
 CUresult Free(CUdeviceptr address) {
+  if (const CUresult result = Unsafe(); result != CUDA_SUCCESS) return result;
   FakeGpu& gpu = TheFakeGpu();
   gpu.used -= gpu.blocks.at(address);
   gpu.blocks.erase(address);
@@ -86,11 +145,13 @@ CUresult MemoryInfo(size_t* free, size_t* total) {
 CUresult AllocateHost(void** address, size_t bytes, unsigned flags) {
   if (flags != (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP))
     return CUDA_ERROR_INVALID_VALUE;
+  if (const CUresult result = Unsafe(); result != CUDA_SUCCESS) return result;
   *address = std::malloc(bytes);
   std::memset(*address, 0xff, bytes);
   return CUDA_SUCCESS;
 }
 CUresult FreeHost(void* address) {
+  if (const CUresult result = Unsafe(); result != CUDA_SUCCESS) return result;
   std::free(address);
   return CUDA_SUCCESS;
 }
@@ -98,21 +159,28 @@ CUresult ToDevice(CUdeviceptr to, const void* from, size_t bytes) {
   std::memcpy(reinterpret_cast<void*>(to), from, bytes);
   return CUDA_SUCCESS;
 }
+CUresult ToDeviceLater(CUdeviceptr to, const void* from, size_t bytes,
+                       CUstream stream) {
+  return Queue(stream, [=] { ToDevice(to, from, bytes); });
+}
 CUresult FromDevice(void* to, CUdeviceptr from, size_t bytes) {
   std::memcpy(to, reinterpret_cast<void*>(from), bytes);
   return CUDA_SUCCESS;
 }
 CUresult WithinDevice(CUdeviceptr to, CUdeviceptr from, size_t bytes,
-                      CUstream) {
-  return Queue([=] {
+                      CUstream stream) {
+  return Queue(stream, [=] {
     std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from),
                 bytes);
   });
 }
-CUresult Set(CUdeviceptr to, unsigned char byte, size_t bytes, CUstream) {
-  return Queue([=] { std::memset(reinterpret_cast<void*>(to), byte, bytes); });
+CUresult Set(CUdeviceptr to, unsigned char byte, size_t bytes,
+             CUstream stream) {
+  return Queue(stream,
+               [=] { std::memset(reinterpret_cast<void*>(to), byte, bytes); });
 }
 CUresult LoadModule(CUmodule* module, const void*) {
+  if (const CUresult result = Unsafe(); result != CUDA_SUCCESS) return result;
   if (TheFakeGpu().load == CUDA_SUCCESS) *module = FakeHandle<CUmodule>();
   return TheFakeGpu().load;
 }
@@ -123,34 +191,80 @@ CUresult FindFunction(CUfunction* function, CUmodule, const char* name) {
   gpu.functions.push_back(name);
   return CUDA_SUCCESS;
 }
-CUresult Launch(const CUlaunchConfig*, CUfunction function, void** parameters,
-                void**) {
+CUresult Launch(const CUlaunchConfig* config, CUfunction function,
+                void** parameters, void**) {
   FakeGpu& gpu = TheFakeGpu();
   if (gpu.launch != CUDA_SUCCESS) return gpu.launch;
-  ++(gpu.recording ? gpu.recorded : gpu.launches);
+  ++(IsRecorded(config->hStream) ? gpu.recorded : gpu.launches);
   return Queue(
+      config->hStream,
       gpu.kernels.at(gpu.functions.at(PositionOf(function)))(parameters));
 }
 CUresult NewStream(CUstream* stream, unsigned) {
-  *stream = FakeHandle<CUstream>();
+  *stream = reinterpret_cast<CUstream>(0x1000 + ++TheFakeGpu().last_handle);
+  return CUDA_SUCCESS;
+}
+CUresult StreamId(CUstream stream, unsigned long long* id) {
+  const auto& ids = TheFakeGpu().stream_ids;
+  const auto found = ids.find(stream);
+  *id =
+      found == ids.end() ? reinterpret_cast<uintptr_t>(stream) : found->second;
   return CUDA_SUCCESS;
 }
 CUresult NewEvent(CUevent* event, unsigned) {
-  *event = FakeHandle<CUevent>();
+  *event = reinterpret_cast<CUevent>(0x1000 + ++TheFakeGpu().last_handle);
   return CUDA_SUCCESS;
 }
-CUresult BeginCapture(CUstream, CUstreamCaptureMode) {
-  TheFakeGpu().recording = true;
-  TheFakeGpu().recording_now.clear();
+CUresult ExchangeMode(CUstreamCaptureMode* mode) {
+  std::swap(*mode, TheFakeGpu().thread_mode);
+  return CUDA_SUCCESS;
+}
+CUresult BeginCapture(CUstream stream, CUstreamCaptureMode mode) {
+  FakeGpu& gpu = TheFakeGpu();
+  ++gpu.recordings;
+  gpu.recording = true;
+  gpu.recording_stream = stream;
+  gpu.mode = mode;
+  gpu.is_invalid = false;
+  gpu.recording_now.clear();
+  if (gpu.meanwhile) gpu.meanwhile();
   return CUDA_SUCCESS;
 }
 CUresult EndCapture(CUstream, CUgraph* graph) {
-  TheFakeGpu().recording = false;
+  FakeGpu& gpu = TheFakeGpu();
+  gpu.recording = false;
+  *graph = gpu.is_invalid ? nullptr : FakeHandle<CUgraph>();
+  return std::exchange(gpu.is_invalid, false)
+             ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
+             : CUDA_SUCCESS;
+}
+CUresult IsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
+  *status = !IsRecorded(stream)       ? CU_STREAM_CAPTURE_STATUS_NONE
+            : TheFakeGpu().is_invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+                                      : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  return CUDA_SUCCESS;
+}
+CUresult CaptureInfo(CUstream stream, CUstreamCaptureStatus* status,
+                     cuuint64_t* id, CUgraph* graph, const CUgraphNode**,
+                     const CUgraphEdgeData**, size_t*) {
+  IsCapturing(stream, status);
+  if (*status != CU_STREAM_CAPTURE_STATUS_ACTIVE) return CUDA_SUCCESS;
+  if (id != nullptr) *id = TheFakeGpu().recordings;
   *graph = FakeHandle<CUgraph>();
   return CUDA_SUCCESS;
 }
-CUresult IsCapturing(CUstream, CUstreamCaptureStatus* status) {
-  *status = CU_STREAM_CAPTURE_STATUS_NONE;
+CUresult NewUserObject(CUuserObject* object, void* data, CUhostFn destroy,
+                       unsigned, unsigned) {
+  FakeGpu& gpu = TheFakeGpu();
+  *object = HandleOf<CUuserObject>(gpu.user_objects.size());
+  gpu.user_objects.push_back({destroy, data});
+  return CUDA_SUCCESS;
+}
+CUresult RetainUserObject(CUgraph graph, CUuserObject object, unsigned,
+                          unsigned flags) {
+  if (graph == nullptr || flags != CU_GRAPH_USER_OBJECT_MOVE)
+    return CUDA_ERROR_INVALID_VALUE;
+  TheFakeGpu().user_objects.at(PositionOf(object)).is_retained = true;
   return CUDA_SUCCESS;
 }
 // Of the last recording.
@@ -161,7 +275,8 @@ CUresult Instantiate(CUgraphExec* graph, CUgraph, unsigned long long) {
   gpu.graphs.push_back(std::move(gpu.recording_now));
   return CUDA_SUCCESS;
 }
-CUresult LaunchGraph(CUgraphExec graph, CUstream) {
+CUresult LaunchGraph(CUgraphExec graph, CUstream stream) {
+  if (IsRecorded(stream)) return Disturb(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   ++TheFakeGpu().graph_launches;
   for (const FakeGpu::Work& work : TheFakeGpu().graphs.at(PositionOf(graph)))
     work();
@@ -171,8 +286,10 @@ CUresult ErrorName(CUresult, const char** text) {
   *text = "CUDA_ERROR_FAKE";
   return CUDA_SUCCESS;
 }
-CUresult ErrorText(CUresult, const char** text) {
-  *text = "a made-up failure";
+CUresult ErrorText(CUresult error, const char** text) {
+  *text = error == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
+              ? "a made-up recording was disturbed"
+              : "a made-up failure";
   return CUDA_SUCCESS;
 }
 CUresult Succeed() { return CUDA_SUCCESS; }
@@ -188,6 +305,12 @@ FakeGpu& TheFakeGpu() {
   return *gpu;
 }
 
+void FakeGpu::DestroyCallersGraphs() {
+  for (UserObject& object : user_objects) {
+    if (std::exchange(object.is_retained, false)) object.destroy(object.data);
+  }
+}
+
 SymbolLookup FakeDriverFunctions(std::map<std::string, void*> changed) {
   std::map<std::string, void*> functions = {
       AITUNE_FAKE(cuInit, Start),
@@ -198,13 +321,24 @@ SymbolLookup FakeDriverFunctions(std::map<std::string, void*> changed) {
       AITUNE_FAKE(cuDevicePrimaryCtxRetain, RetainContext),
       AITUNE_FAKE(cuCtxGetCurrent, GetContext),
       AITUNE_FAKE(cuCtxSetCurrent, SetContext),
+      AITUNE_FAKE(cuCtxSynchronize, AwaitContext),
       AITUNE_FAKE(cuEventRecord, RecordEvent),
+      AITUNE_FAKE(cuEventQuery, AskEvent),
+      AITUNE_FAKE(cuEventSynchronize, AwaitEvent),
+      AITUNE_FAKE(cuStreamWaitEvent, WaitForEvent),
+      AITUNE_FAKE(cuStreamSynchronize, AwaitStream),
+      AITUNE_FAKE(cuStreamGetId, StreamId),
+      AITUNE_FAKE(cuStreamGetCaptureInfo, CaptureInfo),
+      AITUNE_FAKE(cuThreadExchangeStreamCaptureMode, ExchangeMode),
+      AITUNE_FAKE(cuUserObjectCreate, NewUserObject),
+      AITUNE_FAKE(cuGraphRetainUserObject, RetainUserObject),
       AITUNE_FAKE(cuMemAlloc, Allocate),
       AITUNE_FAKE(cuMemFree, Free),
       AITUNE_FAKE(cuMemGetInfo, MemoryInfo),
       AITUNE_FAKE(cuMemHostAlloc, AllocateHost),
       AITUNE_FAKE(cuMemFreeHost, FreeHost),
       AITUNE_FAKE(cuMemcpyHtoD, ToDevice),
+      AITUNE_FAKE(cuMemcpyHtoDAsync, ToDeviceLater),
       AITUNE_FAKE(cuMemcpyDtoH, FromDevice),
       AITUNE_FAKE(cuMemcpyDtoDAsync, WithinDevice),
       AITUNE_FAKE(cuMemsetD8Async, Set),

@@ -1,7 +1,8 @@
 // A GPU that is made of functions, for tests on machines without one: its
 // memory is the host's, its kernels are functions of the test, graphs run what
-// was recorded, and work is done when it is queued. What it does not know
-// succeeds and does nothing.
+// was recorded, and work is done when it is queued. It has the driver's rules
+// of what a recording forbids, for one recording at a time. What it does not
+// know succeeds and does nothing.
 #ifndef AITUNE_RUNTIME_CUDA_TESTING_FAKE_GPU_H_
 #define AITUNE_RUNTIME_CUDA_TESTING_FAKE_GPU_H_
 
@@ -9,7 +10,9 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/cuda/device.h"
@@ -42,8 +45,39 @@ struct FakeGpu {
   int graph_launches = 0;
   int recorded = 0;  // launches of kernels into graphs
   bool recording = false;
+  CUstream recording_stream = nullptr;
+  bool is_invalid = false;  // the recording was disturbed
+  int disturbed = 0;        // recordings that ever were
+  uint64_t recordings = 0;  // that were ever begun
+  // The streams that waited for an event of another, and which.
+  std::vector<std::pair<CUstream, CUstream>> waits;
+
+  // Streams whose work does not end before somebody waits for its event.
+  std::set<CUstream> busy;
+  // The driver's numbers of streams, if not their handles.
+  std::map<CUstream, unsigned long long> stream_ids;
+  // What else happens when a graph is recorded, such as in other threads.
+  std::function<void()> meanwhile;
+
+  // As if all graphs that were recorded by others than the tested code, and
+  // what was made of them, were destroyed.
+  void DestroyCallersGraphs();
 
   // The rest is the fake's own.
+  struct Mark {
+    CUstream stream = nullptr;
+    bool is_over = true, is_captured = false;
+  };
+  std::map<CUevent, Mark> events;
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;  // the recording\'s
+  CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+  struct UserObject {
+    CUhostFn destroy = nullptr;
+    void* data = nullptr;
+    bool is_retained = false;  // some graph has it
+  };
+  std::vector<UserObject> user_objects;
+  uintptr_t last_handle = 0;  // the newest stream or event
   std::map<CUdeviceptr, size_t> blocks;
   std::vector<std::string> functions;     // names, by handle
   std::vector<Work> recording_now;        // what is recorded so far

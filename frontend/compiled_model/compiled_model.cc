@@ -235,6 +235,14 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
       auto recorder = LibTorchRegionRecorder(loaded->device_);
       if (recorder.ok()) options.recorder = *std::move(recorder);
     }
+    // What regions keep there was copied on LibTorch's stream; calls are on
+    // others.
+    const auto wait = [&] {
+      if (!regions.empty()) WaitForStream(loaded->device_);
+      return absl::OkStatus();
+    };
+    AITUNE_RETURN_IF_ERROR(CatchExceptions(absl::StatusCode::kInternal,
+                                           "loading the model", wait));
     AITUNE_ASSIGN_OR_RETURN(
         loaded->executable_,
         cuda::CudaExecutable::Load(*gpu, std::move(parts.plan), parts.objects,

@@ -21,18 +21,23 @@ namespace {
 using Key = InstanceCache::Key;
 using Addresses = absl::InlinedVector<void*, 16>;
 
-// Memory of one executable's own.
+// So often in turn a recording may fail before no more is tried.
+constexpr int kMostFailures = 5;
+
+// Memory of one executable's own, which is filled on `stream`.
 class OwnMemory : public DeviceMemory {
  public:
-  explicit OwnMemory(const Device& device) : device_(device) {}
+  OwnMemory(const Device& device, CUstream stream)
+      : device_(device), stream_(stream) {}
   absl::StatusOr<std::shared_ptr<void>> Allocate(
       int64_t bytes, const void* host, int32_t /*constant*/) override {
     AITUNE_ASSIGN_OR_RETURN(DeviceBuffer buffer,
                             DeviceBuffer::Allocate(device_, bytes));
     if (host != nullptr) {
       AITUNE_RETURN_IF_ERROR(device_.driver().Check(
-          device_.driver().cuMemcpyHtoD(
-              reinterpret_cast<CUdeviceptr>(buffer.data()), host, bytes),
+          device_.driver().cuMemcpyHtoDAsync(
+              reinterpret_cast<CUdeviceptr>(buffer.data()), host, bytes,
+              stream_),
           "copying a constant to the GPU"));
     }
     auto owner = std::make_shared<DeviceBuffer>(std::move(buffer));
@@ -41,6 +46,7 @@ class OwnMemory : public DeviceMemory {
 
  private:
   const Device& device_;
+  const CUstream stream_;
 };
 
 std::string Skipped(const Step& step, std::string_view more) {
@@ -110,6 +116,9 @@ struct CudaExecutable::Impl {
                      absl::Span<void* const> from, absl::Span<void* const> to,
                      absl::Span<RegionValue> outputs, CUstream stream,
                      bool with_graph);
+  // Of a recording that failed, so often in turn with the same memory: gives
+  // graphs up where it would fail again.
+  void NoteFailure(const CudaInstance::Recording& recording, int failures);
   // As RunAt, step by step.
   absl::Status RunSteps(const CudaInstance& instance,
                         CudaInstance::Context& context,
@@ -228,16 +237,35 @@ absl::Status CudaExecutable::Impl::RunAt(const CudaInstance& instance,
   recording.regions = region_recorder.get();
   recording.stream =
       region_recorder ? region_recorder->stream() : recorder.get();
-  absl::Status status = instance.RunGraph(context, from, to, stream, recording);
-  if (!recording.refused) return status;
-  if (SetGraphReason(absl::StrCat(
-          "skipping CUDA graphs due to unsupported operations: LibTorch runs "
-          "some that can't be recorded: ",
-          std::string(status.message()))))
+  const absl::StatusOr<bool> queued =
+      instance.RunGraph(context, from, to, stream, recording);
+  if (!recording.failure.ok())
+    NoteFailure(recording, context.failed_recordings);
+  AITUNE_RETURN_IF_ERROR(queued.status());
+  return *queued ? absl::OkStatus()
+                 : RunSteps(instance, context, from, to, outputs, stream);
+}
+
+void CudaExecutable::Impl::NoteFailure(const CudaInstance::Recording& recording,
+                                       int failures) {
+  // Later there may be memory, and nobody who disturbs the recording.
+  if (absl::IsResourceExhausted(recording.failure) ||
+      IsLostRecording(device.driver(), recording.failure))
+    return;
+  const std::string why(recording.failure.message());
+  const bool by_region =
+      recording.regions != nullptr && recording.tried && recording.tried->ok();
+  std::string reason;
+  if (by_region)
+    reason = absl::StrCat(
+        "skipping CUDA graphs due to unsupported operations: LibTorch runs "
+        "some that can't be recorded: ",
+        why);
+  else if (failures >= kMostFailures)
+    reason = absl::StrCat("skipping CUDA graphs: recording failed ", failures,
+                          " times in turn: ", why);
+  if (!reason.empty() && SetGraphReason(std::move(reason)))
     Log(LogChannel::kPerfHints, GraphReason());
-  return recording.tried
-             ? *recording.tried
-             : RunSteps(instance, context, from, to, outputs, stream);
 }
 
 absl::Status CudaExecutable::Impl::RunSteps(const CudaInstance& instance,
@@ -277,8 +305,10 @@ absl::StatusOr<std::unique_ptr<CudaExecutable>> CudaExecutable::Load(
     const Options& options) {
   AITUNE_ASSIGN_OR_RETURN(const ContextScope scope,
                           ContextScope::Enter(device));
-  std::shared_ptr<DeviceMemory> memory =
-      options.memory ? options.memory : std::make_shared<OwnMemory>(device);
+  AITUNE_ASSIGN_OR_RETURN(Stream recorder, Stream::Create(device));
+  std::shared_ptr<DeviceMemory> memory = options.memory;
+  if (memory == nullptr)
+    memory = std::make_shared<OwnMemory>(device, recorder.get());
   AITUNE_ASSIGN_OR_RETURN(
       std::unique_ptr<LoadedPlan> loaded,
       LoadedPlan::Load(std::move(plan), nullptr, std::move(constants),
@@ -317,7 +347,7 @@ absl::StatusOr<std::unique_ptr<CudaExecutable>> CudaExecutable::Load(
               : "CUDA graphs are switched off";
       !reason.empty())
     impl->SetGraphReason(std::move(reason));
-  AITUNE_ASSIGN_OR_RETURN(impl->recorder, Stream::Create(device));
+  impl->recorder = std::move(recorder);
   if (!impl->plan->initialization().empty()) {
     AITUNE_ASSIGN_OR_RETURN(
         const std::unique_ptr<CudaInstance> initialization,
@@ -326,17 +356,15 @@ absl::StatusOr<std::unique_ptr<CudaExecutable>> CudaExecutable::Load(
                              options.algorithms, {}));
     AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<CudaInstance::Context> context,
                             initialization->NewContext());
-    // The copy of a small constant may not have ended yet, and the stream of
-    // the initialization does not wait for it.
-    AITUNE_RETURN_IF_ERROR(device.driver().Check(
-        device.driver().cuCtxSynchronize(), "copying constants"));
+    // On the stream on which constants are copied.
     AITUNE_RETURN_IF_ERROR(
         initialization->Enqueue(*context, impl->recorder.get()));
     AITUNE_RETURN_IF_ERROR(impl->recorder.Synchronize());
     AITUNE_RETURN_IF_ERROR(initialization->TakeFailedCheck(*context));
   }
-  AITUNE_RETURN_IF_ERROR(device.driver().Check(
-      device.driver().cuCtxSynchronize(), "loading the model"));
+  // A copy may have more to do than to read its source, and calls are on other
+  // streams.
+  AITUNE_RETURN_IF_ERROR(impl->recorder.Synchronize());
   impl->plan->ReleaseUnusedConstants();
   if (impl->binding.symbol_count() == 0) {
     // The sizes are known: fail now rather than in the first call.

@@ -49,8 +49,8 @@ class CudaExecutable : public Executable {
   struct Options {
     // Whether calls may use CUDA graphs. False: every call queues each step.
     bool graphs = true;
-    // Allocates the memory of constants and persistent values. Null: the
-    // executable allocates it on the GPU.
+    // Allocates the memory of constants and persistent values, and waits for
+    // what it is filled with. Null: the executable allocates it on the GPU.
     std::shared_ptr<DeviceMemory> memory;
     // Records fallback regions into graphs. Null: a plan with fallback regions
     // runs without graphs.
@@ -65,7 +65,9 @@ class CudaExecutable : public Executable {
 
   // As CpuExecutable::Load. `cubins` are the contents of cubin files, which
   // define the plan's kernels and are read during the call only. Fallback
-  // regions read and write the GPU's memory on LibTorch's current stream.
+  // regions read and write the GPU's memory on LibTorch's current stream; what
+  // they keep must be there. Waits for its own work alone, so that no other
+  // thread's recording of a graph is lost.
   static absl::StatusOr<std::unique_ptr<CudaExecutable>> Load(
       const Device& device, ExecutablePlan plan,
       const std::vector<std::string>& cubins,
@@ -115,7 +117,9 @@ class CudaExecutable : public Executable {
 
   // Why this model runs without a CUDA graph; empty when it runs with one.
   // Whether a fallback region can be recorded is known after the second call;
-  // the first reason stays.
+  // the first reason stays. A recording that memory does not suffice for, or
+  // that another thread disturbs, is no reason: that call runs without a graph,
+  // and a later one tries again.
   std::string_view GraphReason() const override;
 
   const Device& device() const;

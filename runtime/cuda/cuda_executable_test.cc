@@ -431,16 +431,6 @@ TEST_F(CudaExecutableTest, AFailedLaunchNamesItsStep) {
   EXPECT_EQ(gpu.graph_launches, 1);
 }
 
-TEST_F(CudaExecutableTest, AGraphThatCannotBeMadeIsAnError) {
-  ASSERT_TRUE(Load().ok());
-  ASSERT_TRUE(Run(x_, y_).ok());
-  gpu.graph = CUDA_ERROR_OUT_OF_MEMORY;
-  EXPECT_EQ(Run(x_, y_).code(), absl::StatusCode::kResourceExhausted);
-  gpu.graph = CUDA_SUCCESS;
-  EXPECT_TRUE(Run(x_, y_).ok());
-  EXPECT_EQ(gpu.graph_launches, 1);
-}
-
 // Which the driver would refuse with a text that names nothing.
 TEST_F(CudaExecutableTest, TooManyBlocksOfAnAxisAreAnErrorThatNamesIt) {
   TestPlan plan;

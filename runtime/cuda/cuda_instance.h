@@ -72,6 +72,8 @@ class CudaInstance {
     // The graph on the staging buffers, for callers whose addresses do not
     // repeat; empty until it is needed.
     Graph staged;
+    int failed_recordings = 0;  // how many failed in turn
+    int unrecorded_calls = 0;   // so many more are before the next try
     // Buffers of the inputs, then of the outputs.
     std::vector<DeviceBuffer> staging;
     // Buffers for those inputs, then outputs, that a call gave at addresses
@@ -124,17 +126,20 @@ class CudaInstance {
     std::mutex* mutex = nullptr;
     // Records fallback regions; null for plans without them.
     RegionRecorder* regions = nullptr;
-    // Set when a region could not be recorded.
-    bool refused = false;
     // How the run ended that was made to try what is to be recorded. It is the
     // call's: regions may write to memory of others. Empty: none was made.
     std::optional<absl::Status> tried;
+    // Why what was to be recorded in this call was not.
+    absl::Status failure;
   };
   // Queues a run through the graph for these addresses. If there is none, it is
-  // recorded for later calls; an error with `refused` then says why it was not.
-  absl::Status RunGraph(Context& context, absl::Span<void* const> inputs,
-                        absl::Span<void* const> outputs, CUstream stream,
-                        Recording& recording) const;
+  // recorded for later calls. Returns whether the run is queued: if it is not,
+  // as nothing could be recorded now or not long ago, the caller must queue the
+  // steps. It is tried again after more calls each time.
+  absl::StatusOr<bool> RunGraph(Context& context,
+                                absl::Span<void* const> inputs,
+                                absl::Span<void* const> outputs,
+                                CUstream stream, Recording& recording) const;
 
   // After Enqueue: moves opaque outputs to the caller's.
   void TakeOpaqueOutputs(Context& context,
@@ -214,10 +219,12 @@ class CudaInstance {
   void PatchLent(int32_t value, void* data, Context& context) const;
   // Records a run on these addresses, after one that is not recorded where
   // there are regions (Recording::tried). `stream` is the one on which the
-  // caller computes the inputs.
+  // caller computes the inputs. NoteRecording must be told how it went.
   absl::StatusOr<Graph> Record(Context& context, absl::Span<void* const> inputs,
                                absl::Span<void* const> outputs, CUstream stream,
                                Recording& recording) const;
+  static void NoteRecording(const absl::Status& status, Context& context,
+                            Recording& recording);
   // Memory of calls' inputs and outputs, counted as such.
   absl::StatusOr<std::vector<DeviceBuffer>> NewStaging(
       absl::Span<const int64_t> bytes) const;

@@ -2,6 +2,7 @@
 // caller's addresses.
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "runtime/cuda/cuda_instance.h"
@@ -14,6 +15,9 @@ namespace {
 // gives a caller who keeps one result the same two addresses in turn.
 constexpr size_t kMostRecorded = 4;
 
+// After a recording that failed for the n-th time, 2^n calls go without one.
+constexpr int kMostDoublings = 12;
+
 }  // namespace
 
 absl::StatusOr<Graph> CudaInstance::Record(Context& context,
@@ -22,6 +26,8 @@ absl::StatusOr<Graph> CudaInstance::Record(Context& context,
                                            CUstream stream,
                                            Recording& recording) const {
   std::lock_guard<std::mutex> lock(*recording.mutex);
+  // Another thread's recording does not forbid this one.
+  const RelaxedCapture relaxed(device_.driver());
   Patch(context, inputs, outputs);
   const CUstream recorder = recording.stream;
   auto enqueue = [&]() -> absl::Status {
@@ -55,15 +61,26 @@ absl::StatusOr<Graph> CudaInstance::Record(Context& context,
   };
   absl::StatusOr<Graph> graph = record();
   for (OpaqueValue& value : context.opaques) value.reset();
-  recording.refused = !graph.ok();
   return graph;
 }
 
-absl::Status CudaInstance::RunGraph(Context& context,
-                                    absl::Span<void* const> inputs,
-                                    absl::Span<void* const> outputs,
-                                    CUstream stream,
-                                    Recording& recording) const {
+void CudaInstance::NoteRecording(const absl::Status& status, Context& context,
+                                 Recording& recording) {
+  if (status.ok()) {
+    context.failed_recordings = 0;
+    return;
+  }
+  recording.failure = status;
+  context.failed_recordings =
+      std::min(context.failed_recordings + 1, kMostDoublings);
+  context.unrecorded_calls = 1 << context.failed_recordings;
+}
+
+absl::StatusOr<bool> CudaInstance::RunGraph(Context& context,
+                                            absl::Span<void* const> inputs,
+                                            absl::Span<void* const> outputs,
+                                            CUstream stream,
+                                            Recording& recording) const {
   auto same = [&](const Context::Recorded& recorded) {
     return std::equal(inputs.begin(), inputs.end(),
                       recorded.addresses.begin()) &&
@@ -71,21 +88,44 @@ absl::Status CudaInstance::RunGraph(Context& context,
                       recorded.addresses.begin() + inputs.size());
   };
   for (const Context::Recorded& recorded : context.graphs) {
-    if (same(recorded)) return recorded.graph.Launch(stream);
+    if (!same(recorded)) continue;
+    AITUNE_RETURN_IF_ERROR(recorded.graph.Launch(stream));
+    return true;
   }
-  if (context.graphs.size() < kMostRecorded) {
-    AITUNE_ASSIGN_OR_RETURN(
-        Graph graph, Record(context, inputs, outputs, stream, recording));
-    Context::Recorded recorded;
-    recorded.addresses.assign(inputs.begin(), inputs.end());
-    recorded.addresses.insert(recorded.addresses.end(), outputs.begin(),
-                              outputs.end());
-    recorded.graph = std::move(graph);
-    context.graphs.push_back(std::move(recorded));
-    if (recording.tried) return *recording.tried;
-    return context.graphs.back().graph.Launch(stream);
+  const bool stages = context.graphs.size() >= kMostRecorded;
+  if (!(stages && context.staged) && context.unrecorded_calls > 0) {
+    --context.unrecorded_calls;
+    return false;
   }
-  AITUNE_RETURN_IF_ERROR(Stage(context));
+  auto record =
+      [&](absl::Span<void* const> from,
+          absl::Span<void* const> to) -> absl::StatusOr<std::optional<Graph>> {
+    absl::StatusOr<Graph> graph = Record(context, from, to, stream, recording);
+    NoteRecording(graph.status(), context, recording);
+    if (recording.tried) AITUNE_RETURN_IF_ERROR(*recording.tried);
+    if (!graph.ok()) return std::nullopt;
+    return *std::move(graph);
+  };
+  if (!stages) {
+    AITUNE_ASSIGN_OR_RETURN(std::optional<Graph> graph,
+                            record(inputs, outputs));
+    if (graph) {
+      Context::Recorded recorded;
+      recorded.addresses.assign(inputs.begin(), inputs.end());
+      recorded.addresses.insert(recorded.addresses.end(), outputs.begin(),
+                                outputs.end());
+      recorded.graph = *std::move(graph);
+      context.graphs.push_back(std::move(recorded));
+    }
+    if (recording.tried) return true;
+    if (!graph) return false;
+    AITUNE_RETURN_IF_ERROR(context.graphs.back().graph.Launch(stream));
+    return true;
+  }
+  if (const absl::Status status = Stage(context); !status.ok()) {
+    NoteRecording(status, context, recording);
+    return false;
+  }
   std::vector<void*> staged;
   for (const DeviceBuffer& buffer : context.staging) {
     staged.push_back(buffer.data());
@@ -97,16 +137,13 @@ absl::Status CudaInstance::RunGraph(Context& context,
     AITUNE_RETURN_IF_ERROR(
         QueueCopy(staged_inputs[i], inputs[i], input_bytes_[i], stream));
   }
-  absl::Status status;
   if (!context.staged) {
-    absl::StatusOr<Graph> graph =
-        Record(context, staged_inputs, staged_outputs, stream, recording);
-    status = graph.status();
-    if (graph.ok()) context.staged = *std::move(graph);
+    AITUNE_ASSIGN_OR_RETURN(std::optional<Graph> graph,
+                            record(staged_inputs, staged_outputs));
+    if (graph) context.staged = *std::move(graph);
+    if (!graph && !recording.tried) return false;
   }
-  const bool has_run = recording.tried && recording.tried->ok();
-  if (!status.ok() && !has_run) return status;
-  if (!has_run) AITUNE_RETURN_IF_ERROR(context.staged.Launch(stream));
+  if (!recording.tried) AITUNE_RETURN_IF_ERROR(context.staged.Launch(stream));
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (plan_.is_written(static_cast<int>(i)))
       AITUNE_RETURN_IF_ERROR(
@@ -116,7 +153,7 @@ absl::Status CudaInstance::RunGraph(Context& context,
     AITUNE_RETURN_IF_ERROR(
         QueueCopy(outputs[i], staged_outputs[i], output_bytes_[i], stream));
   }
-  return status;
+  return true;
 }
 
 }  // namespace aitune::cuda

@@ -260,5 +260,103 @@ TEST_F(RecordingTest, TheDefaultStreamHasTwoHandles) {
   EXPECT_THAT(gpu.waits, IsEmpty());
 }
 
+// What the executable records itself, and what may keep it from that.
+class OwnRecordingTest : public RecordingTest {
+ protected:
+  // So often, with the right results, on streams and addresses that are the
+  // same each time.
+  void ExpectRuns(int calls) {
+    for (int call = 0; call < calls; ++call) {
+      y_.clear();
+      x_[0] = static_cast<float>(call);
+      ASSERT_EQ(Run(x_, y_, StreamOf(0)), absl::OkStatus()) << "call " << call;
+      EXPECT_THAT(y_, ElementsAre(4 * call, 8, 12)) << "call " << call;
+    }
+  }
+};
+
+TEST_F(OwnRecordingTest, OneThatOthersDisturbIsTriedAgain) {
+  ExpectRuns(1);
+  for (int time = 0; time < 2; ++time) {
+    gpu.meanwhile = [] { driver().cuCtxSynchronize(); };
+    ExpectRuns(1);
+    EXPECT_EQ(gpu.disturbed, time + 1);
+    // After 2 calls, then after 4.
+    ExpectRuns(2 << time);
+    EXPECT_EQ(gpu.graph_launches, 0);
+  }
+  ExpectRuns(2);
+  EXPECT_EQ(gpu.graph_launches, 2);
+  EXPECT_EQ(executable_->GraphReason(), "");
+}
+
+TEST_F(OwnRecordingTest, IsNotDisturbedByLoadingAndFreeing) {
+  TestPlan plan;
+  plan.plan = FourTimes();
+  const int c = plan.Constant(0, {SizeExpression(4)}),
+            p = plan.Persistent({SizeExpression(4)});
+  CudaKernelLaunch* launch =
+      plan.AddStep({c}, {p}, /*initialization=*/true)->mutable_cuda_kernel();
+  launch->set_symbol("twice");
+  *launch->mutable_grid_x() = ToProto(SizeExpression(1));
+  launch->set_block_x(32);
+  std::vector<float> values(4, 1.0f);
+  std::vector<ConstantTensor> constants(1);
+  constants[0].view = View(values, {4});
+  ExpectRuns(1);
+  gpu.meanwhile = [&] {
+    auto other = CudaExecutable::Load(FakeDevice(), plan.plan, {"cubin"},
+                                      std::move(constants), {}, {});
+    ASSERT_EQ(other.status(), absl::OkStatus());
+    std::vector<float> x(40, 1), y(40);
+    for (int call = 0; call < 2; ++call) {
+      std::vector<RegionValue> outputs{View(y, {40})};
+      EXPECT_EQ(
+          (*other)->Run({View(x, {40})}, absl::MakeSpan(outputs), StreamOf(1)),
+          absl::OkStatus());
+      EXPECT_THAT(y, testing::Each(4.0f));
+      (*other)->FreeKeptMemory();
+    }
+  };
+  ExpectRuns(2);
+  EXPECT_EQ(gpu.disturbed, 0);
+  EXPECT_EQ(gpu.graph_launches, 2);
+}
+
+TEST_F(OwnRecordingTest, WithoutMemoryForTheGraphTheStepsAreRun) {
+  ExpectRuns(1);
+  gpu.graph = CUDA_ERROR_OUT_OF_MEMORY;
+  ExpectRuns(30);
+  EXPECT_EQ(gpu.graph_launches, 0);
+  gpu.graph = CUDA_SUCCESS;
+  ExpectRuns(40);
+  EXPECT_GT(gpu.graph_launches, 0);
+  EXPECT_EQ(executable_->GraphReason(), "");
+}
+
+// Where addresses do not repeat.
+TEST_F(OwnRecordingTest, WithoutMemoryForStagingTheStepsAreRun) {
+  std::vector<std::vector<float>> callers(40, x_);
+  for (size_t call = 0; call < callers.size(); ++call) {
+    if (call == 4) gpu.memory = gpu.used;
+    if (call == 20) gpu.memory = 1 << 20;
+    y_.clear();
+    ASSERT_EQ(Run(callers[call], y_, StreamOf(0)), absl::OkStatus()) << call;
+    EXPECT_THAT(y_, ElementsAre(4, 8, 12));
+  }
+  EXPECT_GT(executable_->Memory().graphs, 0);
+  EXPECT_EQ(executable_->GraphReason(), "");
+}
+
+TEST_F(OwnRecordingTest, OneThatAlwaysFailsIsGivenUp) {
+  gpu.graph = CUDA_ERROR_NOT_SUPPORTED;
+  ExpectRuns(100);
+  EXPECT_THAT(
+      std::string(executable_->GraphReason()),
+      testing::AllOf(HasSubstr("skipping CUDA graphs"), HasSubstr("5 times"),
+                     HasSubstr("preparing a graph")));
+  EXPECT_EQ(gpu.graph_launches, 0);
+}
+
 }  // namespace
 }  // namespace aitune::cuda

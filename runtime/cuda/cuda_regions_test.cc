@@ -40,6 +40,8 @@ struct AddOne : FallbackRegion {
                    absl::Span<RegionValue> outputs) const override {
     if (gpu.recording) {
       if (!recordable) return absl::InternalError("it waits for the GPU");
+      if (gpu.recordings_now.back().is_lost)
+        return absl::InternalError("a made-up recording was disturbed");
       ++gpu.recorded;
       return absl::OkStatus();
     }
@@ -133,6 +135,24 @@ TEST_F(RegionTest, ThatCannotBeRecordedRunsWithoutAGraphAndSaysWhy) {
   EXPECT_EQ(gpu.graph_launches, 0);
 }
 
+// As by another thread that waits for the whole GPU.
+TEST_F(RegionTest, ARecordingThatOthersDisturbIsTriedAgain) {
+  LoadRegion(/*recordable=*/true);
+  ASSERT_TRUE(Run(x_, y_).ok());
+  gpu.meanwhile = [] { FakeDevice().driver().cuCtxSynchronize(); };
+  for (int call = 0; call < 4; ++call) {
+    EXPECT_EQ(gpu.graph_launches, 0);
+    y_.clear();
+    ASSERT_TRUE(Run(x_, y_).ok());
+    EXPECT_THAT(y_, ElementsAre(3, 5, 7));
+  }
+  EXPECT_EQ(gpu.disturbed, 1);
+  EXPECT_EQ(recorder_->recordings, 2);
+  EXPECT_EQ(executable_->GraphReason(), "");
+  ASSERT_TRUE(Run(x_, y_).ok());
+  EXPECT_EQ(gpu.graph_launches, 1);
+}
+
 TEST_F(RegionTest, WhatItHasOnTheGpuIsCounted) {
   LoadRegion(/*recordable=*/true);
   EXPECT_EQ(executable_->Memory().weights, 1000);
@@ -160,7 +180,7 @@ struct AddOneInGraphs : FallbackRegion {
       for (int64_t i = 0; i < count; ++i) to[i] = from[i] + 1;
     };
     if (gpu.recording)
-      gpu.recording_now.push_back(work);
+      gpu.recordings_now.back().work.push_back(work);
     else
       work();
     return absl::OkStatus();

@@ -18,36 +18,47 @@ size_t PositionOf(T handle) {
   return reinterpret_cast<uintptr_t>(handle) - 1;
 }
 
-bool IsRecorded(CUstream stream) {
-  return TheFakeGpu().recording && TheFakeGpu().recording_stream == stream;
+// The recording on `stream`, null if there is none.
+FakeGpu::Recording* RecordingOn(CUstream stream) {
+  for (FakeGpu::Recording& recording : TheFakeGpu().recordings_now) {
+    if (recording.stream == stream) return &recording;
+  }
+  return nullptr;
 }
+bool IsRecorded(CUstream stream) { return RecordingOn(stream) != nullptr; }
 
-// Gives `error`, which ends the recording with an error, too.
-CUresult Disturb(CUresult error) {
-  FakeGpu& gpu = TheFakeGpu();
-  if (!gpu.is_invalid) ++gpu.disturbed;
-  gpu.is_invalid = true;
+// Gives `error`, for which `recording` is lost.
+CUresult Disturb(FakeGpu::Recording& recording, CUresult error) {
+  if (!std::exchange(recording.is_lost, true)) ++TheFakeGpu().disturbed;
+  return error;
+}
+CUresult DisturbAll(CUresult error) {
+  for (FakeGpu::Recording& recording : TheFakeGpu().recordings_now)
+    Disturb(recording, error);
   return error;
 }
 
 // Of calls that a recording forbids that is not relaxed, in whatever thread it
 // is, unless the thread has said that it knows better.
 CUresult Unsafe() {
-  const FakeGpu& gpu = TheFakeGpu();
-  const bool is_forbidden = gpu.recording &&
-                            gpu.mode != CU_STREAM_CAPTURE_MODE_RELAXED &&
-                            gpu.thread_mode != CU_STREAM_CAPTURE_MODE_RELAXED;
-  return is_forbidden ? Disturb(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
-                      : CUDA_SUCCESS;
+  FakeGpu& gpu = TheFakeGpu();
+  if (gpu.thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_SUCCESS;
+  CUresult result = CUDA_SUCCESS;
+  for (FakeGpu::Recording& recording : gpu.recordings_now) {
+    if (recording.mode != CU_STREAM_CAPTURE_MODE_RELAXED)
+      result = Disturb(recording, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  }
+  return result;
 }
 
 // Now, or each time that the graph is launched that is being recorded.
 CUresult Queue(CUstream stream, FakeGpu::Work work) {
-  if (!IsRecorded(stream)) {
+  FakeGpu::Recording* const recording = RecordingOn(stream);
+  if (recording == nullptr) {
     work();
   } else {
-    if (TheFakeGpu().is_invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    TheFakeGpu().recording_now.push_back(std::move(work));
+    if (recording->is_lost) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    recording->work.push_back(std::move(work));
   }
   return CUDA_SUCCESS;
 }
@@ -93,7 +104,7 @@ CUresult WaitForEvent(CUstream stream, CUevent event, unsigned) {
   FakeGpu& gpu = TheFakeGpu();
   const FakeGpu::Mark& mark = gpu.events[event];
   if (IsRecorded(stream) && !mark.is_captured)
-    return Disturb(CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+    return Disturb(*RecordingOn(stream), CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
   if (!IsRecorded(stream) && mark.is_captured) return CUDA_ERROR_CAPTURED_EVENT;
   gpu.waits.push_back({stream, mark.stream});
   return CUDA_SUCCESS;
@@ -101,24 +112,26 @@ CUresult WaitForEvent(CUstream stream, CUevent event, unsigned) {
 CUresult AskEvent(CUevent event) {
   if (const CUresult result = Unsafe(); result != CUDA_SUCCESS) return result;
   const FakeGpu::Mark& mark = TheFakeGpu().events[event];
-  if (mark.is_captured) return Disturb(CUDA_ERROR_CAPTURED_EVENT);
+  if (mark.is_captured) return DisturbAll(CUDA_ERROR_CAPTURED_EVENT);
   return mark.is_over ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 CUresult AwaitEvent(CUevent event) {
   if (const CUresult result = Unsafe(); result != CUDA_SUCCESS) return result;
   FakeGpu::Mark& mark = TheFakeGpu().events[event];
-  if (mark.is_captured) return Disturb(CUDA_ERROR_CAPTURED_EVENT);
+  if (mark.is_captured) return DisturbAll(CUDA_ERROR_CAPTURED_EVENT);
   mark.is_over = true;
   return CUDA_SUCCESS;
 }
 CUresult AwaitStream(CUstream stream) {
-  if (IsRecorded(stream)) return Disturb(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  if (IsRecorded(stream))
+    return Disturb(*RecordingOn(stream), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   return Unsafe();
 }
 // Forbidden whatever the modes are.
 CUresult AwaitContext() {
-  return TheFakeGpu().recording ? Disturb(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
-                                : CUDA_SUCCESS;
+  return TheFakeGpu().recording
+             ? DisturbAll(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
+             : CUDA_SUCCESS;
 }
 CUresult Allocate(CUdeviceptr* address, size_t bytes) {
   if (const CUresult result = Unsafe(); result != CUDA_SUCCESS) return result;
@@ -221,27 +234,37 @@ CUresult ExchangeMode(CUstreamCaptureMode* mode) {
 }
 CUresult BeginCapture(CUstream stream, CUstreamCaptureMode mode) {
   FakeGpu& gpu = TheFakeGpu();
-  ++gpu.recordings;
+  if (stream == nullptr) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  if (IsRecorded(stream)) return CUDA_ERROR_ILLEGAL_STATE;
+  gpu.recordings_now.emplace_back();
+  gpu.recordings_now.back().stream = stream;
+  gpu.recordings_now.back().mode = mode;
+  gpu.recordings_now.back().number = ++gpu.recordings;
   gpu.recording = true;
-  gpu.recording_stream = stream;
-  gpu.mode = mode;
-  gpu.is_invalid = false;
-  gpu.recording_now.clear();
-  if (gpu.meanwhile) gpu.meanwhile();
+  // Which may record as well.
+  if (const auto meanwhile = std::exchange(gpu.meanwhile, nullptr)) meanwhile();
   return CUDA_SUCCESS;
 }
-CUresult EndCapture(CUstream, CUgraph* graph) {
+CUresult EndCapture(CUstream stream, CUgraph* graph) {
   FakeGpu& gpu = TheFakeGpu();
-  gpu.recording = false;
-  *graph = gpu.is_invalid ? nullptr : FakeHandle<CUgraph>();
-  return std::exchange(gpu.is_invalid, false)
-             ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
-             : CUDA_SUCCESS;
+  *graph = nullptr;
+  FakeGpu::Recording* const recording = RecordingOn(stream);
+  if (recording == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
+  const bool is_lost = recording->is_lost;
+  if (!is_lost) {
+    gpu.recorded_last = std::move(recording->work);
+    *graph = FakeHandle<CUgraph>();
+  }
+  gpu.recordings_now.erase(gpu.recordings_now.begin() +
+                           (recording - gpu.recordings_now.data()));
+  gpu.recording = !gpu.recordings_now.empty();
+  return is_lost ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
 }
 CUresult IsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
-  *status = !IsRecorded(stream)       ? CU_STREAM_CAPTURE_STATUS_NONE
-            : TheFakeGpu().is_invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
-                                      : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  const FakeGpu::Recording* const recording = RecordingOn(stream);
+  *status = recording == nullptr ? CU_STREAM_CAPTURE_STATUS_NONE
+            : recording->is_lost ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+                                 : CU_STREAM_CAPTURE_STATUS_ACTIVE;
   return CUDA_SUCCESS;
 }
 CUresult CaptureInfo(CUstream stream, CUstreamCaptureStatus* status,
@@ -249,7 +272,7 @@ CUresult CaptureInfo(CUstream stream, CUstreamCaptureStatus* status,
                      const CUgraphEdgeData**, size_t*) {
   IsCapturing(stream, status);
   if (*status != CU_STREAM_CAPTURE_STATUS_ACTIVE) return CUDA_SUCCESS;
-  if (id != nullptr) *id = TheFakeGpu().recordings;
+  if (id != nullptr) *id = RecordingOn(stream)->number;
   *graph = FakeHandle<CUgraph>();
   return CUDA_SUCCESS;
 }
@@ -272,11 +295,12 @@ CUresult Instantiate(CUgraphExec* graph, CUgraph, unsigned long long) {
   FakeGpu& gpu = TheFakeGpu();
   if (gpu.graph != CUDA_SUCCESS) return gpu.graph;
   *graph = HandleOf<CUgraphExec>(gpu.graphs.size());
-  gpu.graphs.push_back(std::move(gpu.recording_now));
+  gpu.graphs.push_back(std::move(gpu.recorded_last));
   return CUDA_SUCCESS;
 }
 CUresult LaunchGraph(CUgraphExec graph, CUstream stream) {
-  if (IsRecorded(stream)) return Disturb(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  if (IsRecorded(stream))
+    return Disturb(*RecordingOn(stream), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   ++TheFakeGpu().graph_launches;
   for (const FakeGpu::Work& work : TheFakeGpu().graphs.at(PositionOf(graph)))
     work();

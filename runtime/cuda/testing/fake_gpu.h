@@ -1,8 +1,7 @@
 // A GPU that is made of functions, for tests on machines without one: its
 // memory is the host's, its kernels are functions of the test, graphs run what
 // was recorded, and work is done when it is queued. It has the driver's rules
-// of what a recording forbids, for one recording at a time. What it does not
-// know succeeds and does nothing.
+// of what a recording forbids. What it does not know succeeds and does nothing.
 #ifndef AITUNE_RUNTIME_CUDA_TESTING_FAKE_GPU_H_
 #define AITUNE_RUNTIME_CUDA_TESTING_FAKE_GPU_H_
 
@@ -45,8 +44,6 @@ struct FakeGpu {
   int graph_launches = 0;
   int recorded = 0;  // launches of kernels into graphs
   bool recording = false;
-  CUstream recording_stream = nullptr;
-  bool is_invalid = false;  // the recording was disturbed
   int disturbed = 0;        // recordings that ever were
   uint64_t recordings = 0;  // that were ever begun
   // The streams that waited for an event of another, and which.
@@ -63,13 +60,22 @@ struct FakeGpu {
   // what was made of them, were destroyed.
   void DestroyCallersGraphs();
 
+  // What is recorded now: the last one was begun last.
+  struct Recording {
+    CUstream stream = nullptr;
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+    uint64_t number = 0;
+    bool is_lost = false;
+    std::vector<Work> work;
+  };
+  std::vector<Recording> recordings_now;
+
   // The rest is the fake's own.
   struct Mark {
     CUstream stream = nullptr;
     bool is_over = true, is_captured = false;
   };
   std::map<CUevent, Mark> events;
-  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;  // the recording\'s
   CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
   struct UserObject {
     CUhostFn destroy = nullptr;
@@ -79,8 +85,8 @@ struct FakeGpu {
   std::vector<UserObject> user_objects;
   uintptr_t last_handle = 0;  // the newest stream or event
   std::map<CUdeviceptr, size_t> blocks;
-  std::vector<std::string> functions;     // names, by handle
-  std::vector<Work> recording_now;        // what is recorded so far
+  std::vector<std::string> functions;  // names, by handle
+  std::vector<Work> recorded_last;
   std::vector<std::vector<Work>> graphs;  // each graph's work, by handle
 };
 

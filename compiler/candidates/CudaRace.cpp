@@ -230,15 +230,11 @@ absl::Status runModelOnCuda(const cuda::Device &device, ModelCalls calls,
   for (const TensorView &input : calls.inputs) {
     AITUNE_ASSIGN_OR_RETURN(given.emplace_back(), onDevice(input));
     AITUNE_RETURN_IF_ERROR(device.driver().Check(
-        device.driver().cuMemcpyHtoD(
+        device.driver().cuMemcpyHtoDAsync(
             reinterpret_cast<CUdeviceptr>(given.back().data), input.data,
-            BytesOf(input)),
+            BytesOf(input), stream.get()),
         "copying an input"));
   }
-  // The driver gives the caller's memory back before the GPU has all of it
-  // (CUDA Driver API, API synchronization behavior), and this stream does not
-  // wait for it.
-  AITUNE_RETURN_IF_ERROR(device.Synchronize());
   std::vector<RegionValue> values;
   for (const TensorView &result : calls.outputs.front()) {
     AITUNE_ASSIGN_OR_RETURN(values.emplace_back(), onDevice(result));

@@ -127,7 +127,7 @@ absl::Status CudaModelTimer::prepare(const ExecutablePlan &plan) {
   }
   AITUNE_ASSIGN_OR_RETURN(start, cuda::Event::Create(device, true));
   AITUNE_ASSIGN_OR_RETURN(end, cuda::Event::Create(device, true));
-  return device.driver().Check(device.driver().cuCtxSynchronize(),
+  return device.driver().Check(device.driver().cuStreamSynchronize(stream),
                                "copying test data");
 }
 

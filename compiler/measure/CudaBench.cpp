@@ -35,17 +35,16 @@ absl::Status CudaBench::setInputs(JudgedInputs set) {
       copy.sizes = made.sizes;
     if (host->isNew(i) && BytesOf(made) > 0)
       AITUNE_RETURN_IF_ERROR(device.driver().Check(
-          device.driver().cuMemcpyHtoD(
+          device.driver().cuMemcpyHtoDAsync(
               reinterpret_cast<CUdeviceptr>(inputs[i][0].data), made.data,
-              BytesOf(made)),
+              BytesOf(made), stream.get()),
           "copying test data"));
   }
   for (int i = 0; i < plan.outputs_size(); ++i) {
     AITUNE_ASSIGN_OR_RETURN(TensorView view, ViewOf(plan.outputs(i), symbols));
     outputs[i].sizes = std::move(view.sizes);
   }
-  return device.driver().Check(device.driver().cuCtxSynchronize(),
-                               "copying test data");
+  return stream.Synchronize();
 }
 
 absl::Status CudaBench::prepare() {
@@ -99,10 +98,9 @@ absl::Status CudaBench::copyWeights() {
           device.driver().cuMemcpyDtoDAsync(
               reinterpret_cast<CUdeviceptr>(copies[copy].data),
               reinterpret_cast<CUdeviceptr>(copies[0].data), BytesOf(copies[0]),
-              nullptr),
+              stream.get()),
           "copying weights"));
-  return device.driver().Check(device.driver().cuCtxSynchronize(),
-                               "copying weights");
+  return stream.Synchronize();
 }
 
 std::vector<TensorView> CudaBench::inputsOf(int copy) const {

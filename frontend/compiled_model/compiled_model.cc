@@ -471,8 +471,22 @@ int64_t CompiledModel::EagerParts() const {
 absl::StatusOr<std::vector<StepProfile>> CompiledModel::Profile(
     const ValueList& arguments, int repeats) const {
   AITUNE_ASSIGN_OR_RETURN(Call call, Prepare(arguments, ConstantCheck::kCheck));
-  return executable_->Profile(call.inputs.views,
-                              absl::MakeSpan(call.outputs.values), repeats);
+  const absl::Span<RegionValue> outputs = absl::MakeSpan(call.outputs.values);
+  if (!device_.is_gpu())
+    return executable_->Profile(call.inputs.views, outputs, repeats);
+  // A stream that no other thread's call is on, behind what makes the inputs.
+  AITUNE_ASSIGN_OR_RETURN(const cuda::Device* gpu,
+                          cuda::Device::Open(device_.gpu()));
+  AITUNE_ASSIGN_OR_RETURN(const cuda::Stream stream,
+                          cuda::Stream::Create(*gpu));
+  AITUNE_RETURN_IF_ERROR(
+      stream.WaitFor(static_cast<CUstream>(CurrentStream(device_))));
+  const ScopedStream current(device_, stream.get());
+  absl::StatusOr<std::vector<StepProfile>> profile =
+      executable_->Profile(call.inputs.views, outputs, repeats, stream.get());
+  // The inputs and outputs are freed on LibTorch's stream.
+  AITUNE_RETURN_IF_ERROR(stream.Synchronize());
+  return profile;
 }
 
 absl::StatusOr<std::vector<int64_t>> CompiledModel::SymbolValues(

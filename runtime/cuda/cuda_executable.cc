@@ -430,13 +430,21 @@ absl::Status CudaExecutable::RunPart(absl::Span<const TensorView> inputs,
 
 absl::StatusOr<std::vector<StepProfile>> CudaExecutable::Profile(
     absl::Span<const TensorView> inputs, absl::Span<RegionValue> outputs,
-    int repeats) const {
+    int repeats, void* stream_of_caller) const {
   if (repeats < 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("profile: at least one run is needed, not ", repeats));
   }
   Impl& impl = *impl_;
-  const CUstream stream = impl.recorder.get();
+  AITUNE_ASSIGN_OR_RETURN(const ContextScope scope,
+                          ContextScope::Enter(impl.device));
+  Stream own;
+  if (stream_of_caller == nullptr) {
+    AITUNE_ASSIGN_OR_RETURN(own, Stream::Create(impl.device));
+  }
+  const CUstream stream = stream_of_caller == nullptr
+                              ? own.get()
+                              : static_cast<CUstream>(stream_of_caller);
   AITUNE_RETURN_IF_ERROR(impl.Run(inputs, outputs, stream, false));
   AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const CudaInstance> instance,
                           impl.Get(inputs));

@@ -105,10 +105,12 @@ class CudaExecutable : public Executable {
                        absl::Span<const ValueCopy> copies,
                        void* stream) const override;
   // The median time of each step, run alone `repeats` times: its operands are
-  // then in the L2 cache if they fit.
+  // then in the L2 cache if they fit. Graphs are recorded on `stream`, so it is
+  // no default stream; where there are regions it is LibTorch's current one.
+  using Executable::Profile;
   absl::StatusOr<std::vector<StepProfile>> Profile(
       absl::Span<const TensorView> inputs, absl::Span<RegionValue> outputs,
-      int repeats) const override;
+      int repeats, void* stream) const override;
 
   // Queues on `stream` that what calls left in memory is overwritten: later
   // ones use it again, and must not read it before they write it. To find

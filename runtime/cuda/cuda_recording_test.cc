@@ -323,6 +323,47 @@ TEST_F(OwnRecordingTest, IsNotDisturbedByLoadingAndFreeing) {
   EXPECT_EQ(gpu.graph_launches, 2);
 }
 
+TEST_F(OwnRecordingTest, HasNothingOfAProfileInAnotherThread) {
+  std::vector<float> x = {5, 6}, y(2);
+  std::vector<RegionValue> outputs{View(y, {2})};
+  ExpectRuns(1);
+  gpu.meanwhile = [&] {
+    const int recorded = gpu.recorded;
+    EXPECT_TRUE(
+        executable_->Profile({View(x, {2})}, absl::MakeSpan(outputs), 1).ok());
+    EXPECT_THAT(y, ElementsAre(20, 24));
+    EXPECT_EQ(gpu.recorded, recorded + 2);  // its own graphs
+  };
+  ExpectRuns(2);
+  y = {0, 0};
+  ExpectRuns(1);
+  EXPECT_THAT(y, ElementsAre(0, 0));
+  EXPECT_EQ(gpu.disturbed, 0);
+}
+
+TEST_F(OwnRecordingTest, AProfileIsOnTheStreamThatIsGiven) {
+  gpu.busy = {StreamOf(5)};
+  std::vector<RegionValue> outputs{View(y_ = x_, {3})};
+  ASSERT_TRUE(
+      executable_
+          ->Profile({View(x_, {3})}, absl::MakeSpan(outputs), 1, StreamOf(5))
+          .ok());
+  // Where its memory is used still.
+  const int64_t arenas = executable_->Memory().arenas;
+  RunOn(StreamOf(5));
+  EXPECT_EQ(executable_->Memory().arenas, arenas);
+  RunOn(StreamOf(0));
+  EXPECT_EQ(executable_->Memory().arenas, 2 * arenas);
+}
+
+TEST(StreamTest, WaitsForAnother) {
+  gpu = FakeGpu();
+  auto stream = Stream::Create(FakeDevice());
+  ASSERT_TRUE(stream.ok()) << stream.status();
+  ASSERT_EQ(stream->WaitFor(StreamOf(3)), absl::OkStatus());
+  EXPECT_THAT(gpu.waits, ElementsAre(std::pair(stream->get(), StreamOf(3))));
+}
+
 TEST_F(OwnRecordingTest, WithoutMemoryForTheGraphTheStepsAreRun) {
   ExpectRuns(1);
   gpu.graph = CUDA_ERROR_OUT_OF_MEMORY;

@@ -185,6 +185,15 @@ absl::Status Stream::Synchronize() const {
                                  "running on the GPU");
 }
 
+absl::Status Stream::WaitFor(CUstream other) const {
+  AITUNE_ASSIGN_OR_RETURN(const Event event,
+                          Event::Create(*device_, /*timed=*/false));
+  AITUNE_RETURN_IF_ERROR(event.Record(other));
+  return device_->driver().Check(
+      device_->driver().cuStreamWaitEvent(stream_, event.get(), 0),
+      "waiting for another stream");
+}
+
 Event::~Event() {
   if (device_ == nullptr) return;
   const auto scope = ContextScope::Enter(*device_);

@@ -154,6 +154,9 @@ class Stream {
   static absl::StatusOr<Stream> Create(const Device& device);
   CUstream get() const { return stream_; }
   absl::Status Synchronize() const;
+  // What is queued from here on runs behind what `other` has now. No graph is
+  // recorded on either.
+  absl::Status WaitFor(CUstream other) const;
 
  private:
   const Device* device_ = nullptr;

@@ -155,7 +155,7 @@ absl::Status CpuExecutable::RunPart(absl::Span<const TensorView> inputs,
 
 absl::StatusOr<std::vector<StepProfile>> CpuExecutable::Profile(
     absl::Span<const TensorView> inputs, absl::Span<RegionValue> outputs,
-    int repeats) const {
+    int repeats, void* /*stream*/) const {
   if (repeats < 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("profile: at least one run is needed, not ", repeats));

@@ -39,9 +39,10 @@ class CpuExecutable : public Executable {
                        absl::Span<RegionValue> outputs, int steps,
                        absl::Span<const ValueCopy> copies,
                        void* stream) const override;
+  using Executable::Profile;
   absl::StatusOr<std::vector<StepProfile>> Profile(
       absl::Span<const TensorView> inputs, absl::Span<RegionValue> outputs,
-      int repeats) const override;
+      int repeats, void* stream) const override;
   MemoryUse Memory() const override;
   void FreeKeptMemory() const override;
   void SetAllocator(

@@ -74,10 +74,17 @@ class Executable {
     return Run(inputs, outputs, nullptr);
   }
 
-  // The median time of each step over `repeats` runs, in the plan's order.
+  // The median time of each step over `repeats` runs, in the plan's order. On a
+  // GPU these are on `stream`, a CUstream that no other work is queued on
+  // meanwhile, behind what is there; null: one of its own. Waits for them.
   virtual absl::StatusOr<std::vector<StepProfile>> Profile(
       absl::Span<const TensorView> inputs, absl::Span<RegionValue> outputs,
-      int repeats) const = 0;
+      int repeats, void* stream) const = 0;
+  absl::StatusOr<std::vector<StepProfile>> Profile(
+      absl::Span<const TensorView> inputs, absl::Span<RegionValue> outputs,
+      int repeats) const {
+    return Profile(inputs, outputs, repeats, nullptr);
+  }
 
   // Runs the first `steps` steps as Run does (without a CUDA graph), and then
   // copies values that one of them has written. For finding the step after

@@ -1,14 +1,18 @@
 #include "frontend/values/gpu_region_recorder.h"
 
-#include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <dlfcn.h>
 
 #include <atomic>
 #include <exception>
+#include <map>
 #include <mutex>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/values/gpu.h"
+#include "runtime/cuda/device.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
@@ -34,17 +38,42 @@ c10::MempoolId_t NextPool() {
   return {0, next++};
 }
 
+// Streams that nobody uses now, of all GPUs. They are never destroyed: LibTorch
+// keeps memory for each stream that it ever saw.
+struct FreeStreams {
+  static FreeStreams& Get() {
+    static auto* const streams = new FreeStreams;
+    return *streams;
+  }
+  std::mutex mutex;
+  std::multimap<const cuda::Device*, std::unique_ptr<const cuda::Stream>> free;
+};
+
 class Recorder : public cuda::RegionRecorder {
  public:
-  Recorder(const Device& gpu, CUDAAllocator* allocator)
-      : gpu_(static_cast<c10::DeviceIndex>(gpu.gpu())),
-        allocator_(allocator),
-        guard_(c10::DeviceType::CUDA),
-        stream_(guard_.getStreamFromGlobalPool(
-            c10::Device(c10::DeviceType::CUDA, gpu_))) {}
+  Recorder(const cuda::Device& device, CUDAAllocator* allocator)
+      : device_(device),
+        gpu_(static_cast<c10::DeviceIndex>(device.ordinal())),
+        allocator_(allocator) {}
 
-  CUstream stream() const override {
-    return static_cast<CUstream>(stream_.native_handle());
+  absl::StatusOr<std::shared_ptr<const cuda::Stream>> LendStream() override {
+    FreeStreams& streams = FreeStreams::Get();
+    std::unique_ptr<const cuda::Stream> stream;
+    {
+      std::lock_guard<std::mutex> lock(streams.mutex);
+      if (auto node = streams.free.extract(&device_))
+        stream = std::move(node.mapped());
+    }
+    if (stream == nullptr) {
+      AITUNE_ASSIGN_OR_RETURN(cuda::Stream made, cuda::Stream::Create(device_));
+      stream = std::make_unique<const cuda::Stream>(std::move(made));
+    }
+    return std::shared_ptr<const cuda::Stream>(
+        stream.release(), [device = &device_](const cuda::Stream* lent) {
+          FreeStreams& streams = FreeStreams::Get();
+          std::lock_guard<std::mutex> lock(streams.mutex);
+          streams.free.emplace(device, lent);
+        });
   }
 
   absl::StatusOr<std::shared_ptr<void>> NewPool() override {
@@ -52,14 +81,14 @@ class Recorder : public cuda::RegionRecorder {
     return std::make_shared<Pool>(*this);
   }
 
-  absl::Status Within(const std::shared_ptr<void>& pool,
+  absl::Status Within(CUstream stream, const std::shared_ptr<void>& pool,
                       absl::FunctionRef<absl::Status()> body) override {
     static std::mutex mutex;
     std::lock_guard<std::mutex> lock(mutex);
     try {
-      const StreamScope scope(*this);
+      const ScopedStream scope(Device::Gpu(gpu_), stream);
       if (pool == nullptr) return body();
-      const PoolScope memory(*this, *static_cast<Pool*>(pool.get()));
+      const PoolScope memory(*this, *static_cast<Pool*>(pool.get()), stream);
       return body();
     } catch (const std::exception& error) {
       std::string text = error.what();
@@ -81,23 +110,10 @@ class Recorder : public cuda::RegionRecorder {
     int uses = 0;
   };
 
-  class StreamScope {
-   public:
-    explicit StreamScope(const Recorder& recorder)
-        : recorder_(recorder),
-          before_(recorder.guard_.exchangeStream(recorder.stream_)) {}
-    ~StreamScope() { recorder_.guard_.exchangeStream(before_); }
-
-   private:
-    const Recorder& recorder_;
-    const c10::Stream before_;
-  };
-
   class PoolScope {
    public:
-    PoolScope(const Recorder& recorder, Pool& pool)
+    PoolScope(const Recorder& recorder, Pool& pool, const void* mine)
         : recorder_(recorder), pool_(pool) {
-      const void* mine = recorder.stream_.native_handle();
       recorder.allocator_->beginAllocateToPool(
           recorder.gpu_, pool.id,
           [mine](cudaStream_t stream) { return stream == mine; });
@@ -112,10 +128,9 @@ class Recorder : public cuda::RegionRecorder {
     Pool& pool_;
   };
 
+  const cuda::Device& device_;
   const c10::DeviceIndex gpu_;
   CUDAAllocator* const allocator_;
-  const c10::impl::VirtualGuardImpl guard_;
-  const c10::Stream stream_;
 };
 
 }  // namespace
@@ -127,7 +142,9 @@ absl::StatusOr<std::shared_ptr<cuda::RegionRecorder>> LibTorchRegionRecorder(
     return absl::UnimplementedError(
         "LibTorch's libc10_cuda.so is not the one that this program was "
         "compiled for");
-  return std::make_shared<Recorder>(gpu, allocator);
+  AITUNE_ASSIGN_OR_RETURN(const cuda::Device* device,
+                          cuda::Device::Open(gpu.gpu()));
+  return std::make_shared<Recorder>(*device, allocator);
 }
 
 }  // namespace aitune::frontend

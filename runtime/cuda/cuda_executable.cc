@@ -235,8 +235,7 @@ absl::Status CudaExecutable::Impl::RunAt(const CudaInstance& instance,
   CudaInstance::Recording recording;
   recording.mutex = &recording_mutex;
   recording.regions = region_recorder.get();
-  recording.stream =
-      region_recorder ? region_recorder->stream() : recorder.get();
+  recording.stream = recorder.get();
   const absl::StatusOr<bool> queued =
       instance.RunGraph(context, from, to, stream, recording);
   if (!recording.failure.ok())

@@ -47,8 +47,10 @@ class CudaInstance {
     ~Context() {
       if (is_queued) done.Synchronize().IgnoreError();
     }
-    // LibTorch's memory for fallback regions in graphs. Declared first, so that
-    // it is freed after the graphs.
+    // LibTorch's memory for fallback regions in graphs, and the stream on which
+    // they are recorded, which has more of it. Declared first, so that they go
+    // after the graphs. Null until they are needed.
+    std::shared_ptr<const Stream> region_stream;
     std::shared_ptr<void> pool;
     DeviceBuffer arena;
     MappedBuffer checks;  // KernelCheck[]
@@ -120,8 +122,9 @@ class CudaInstance {
 
   // How graphs are recorded.
   struct Recording {
-    CUstream stream = nullptr;  // a stream that can record
-    // Held while `stream` records, so that calls that have a graph launch it
+    // A stream that can record, for plans without regions.
+    CUstream stream = nullptr;
+    // Held while a graph is recorded, so that calls that have a graph launch it
     // meanwhile.
     std::mutex* mutex = nullptr;
     // Records fallback regions; null for plans without them.

@@ -29,7 +29,13 @@ absl::StatusOr<Graph> CudaInstance::Record(Context& context,
   // Another thread's recording does not forbid this one.
   const RelaxedCapture relaxed(device_.driver());
   Patch(context, inputs, outputs);
-  const CUstream recorder = recording.stream;
+  if (recording.regions != nullptr && context.region_stream == nullptr) {
+    AITUNE_ASSIGN_OR_RETURN(context.region_stream,
+                            recording.regions->LendStream());
+  }
+  const CUstream recorder = recording.regions == nullptr
+                                ? recording.stream
+                                : context.region_stream->get();
   auto enqueue = [&]() -> absl::Status {
     AITUNE_RETURN_IF_ERROR(Enqueue(context, recorder));
     return Copies(context, outputs, recorder);
@@ -46,17 +52,19 @@ absl::StatusOr<Graph> CudaInstance::Record(Context& context,
     // and their memory must not come from the pool.
     AITUNE_RETURN_IF_ERROR(driver.Check(driver.cuStreamSynchronize(stream),
                                         "waiting for the inputs"));
-    recording.tried = recording.regions->Within(nullptr, enqueue);
+    recording.tried = recording.regions->Within(recorder, nullptr, enqueue);
     const absl::Status waited = driver.Check(
         driver.cuStreamSynchronize(recorder), "running what is to be recorded");
     if (recording.tried->ok()) recording.tried = waited;
     AITUNE_RETURN_IF_ERROR(*recording.tried);
     Graph graph;
-    AITUNE_RETURN_IF_ERROR(recording.regions->Within(context.pool, [&] {
-      absl::StatusOr<Graph> made = Graph::Capture(device_, recorder, enqueue);
-      if (made.ok()) graph = *std::move(made);
-      return made.status();
-    }));
+    AITUNE_RETURN_IF_ERROR(
+        recording.regions->Within(recorder, context.pool, [&] {
+          absl::StatusOr<Graph> made =
+              Graph::Capture(device_, recorder, enqueue);
+          if (made.ok()) graph = *std::move(made);
+          return made.status();
+        }));
     return graph;
   };
   absl::StatusOr<Graph> graph = record();

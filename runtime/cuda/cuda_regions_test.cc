@@ -17,6 +17,10 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+CUstream StreamOf(int caller) {
+  return reinterpret_cast<CUstream>(uintptr_t{64} * (caller + 1));
+}
+
 // Twice, then a region of LibTorch's that adds one.
 ExecutablePlan TwiceAndOne() {
   TestPlan plan;
@@ -57,16 +61,24 @@ struct AddOne : FallbackRegion {
 };
 
 struct FakeRecorder : RegionRecorder {
-  CUstream stream() const override { return FakeHandle<CUstream>(); }
+  absl::StatusOr<std::shared_ptr<const Stream>> LendStream() override {
+    absl::StatusOr<Stream> made = Stream::Create(FakeDevice());
+    if (!made.ok()) return made.status();
+    streams.push_back(std::make_shared<const Stream>(*std::move(made)));
+    return streams.back();
+  }
   absl::StatusOr<std::shared_ptr<void>> NewPool() override {
     pools.push_back(std::make_shared<int>());
     return pools.back();
   }
-  absl::Status Within(const std::shared_ptr<void>& pool,
+  absl::Status Within(CUstream stream, const std::shared_ptr<void>& pool,
                       absl::FunctionRef<absl::Status()> body) override {
     ++(pool == nullptr ? warm_ups : recordings);
+    (pool == nullptr ? warmed_up : recorded).push_back(stream);
     return body();
   }
+  std::vector<std::shared_ptr<const Stream>> streams;
+  std::vector<CUstream> warmed_up, recorded;
   std::vector<std::shared_ptr<void>> pools;
   int warm_ups = 0, recordings = 0;
 };
@@ -133,6 +145,39 @@ TEST_F(RegionTest, ThatCannotBeRecordedRunsWithoutAGraphAndSaysWhy) {
             executable_->GraphReason().data());
   EXPECT_EQ(recorder_->recordings, 1);
   EXPECT_EQ(gpu.graph_launches, 0);
+}
+
+// LibTorch's scratch is one for all work of a stream.
+TEST_F(RegionTest, GraphsThatMayRunAtOnceAreRecordedOnStreamsOfTheirOwn) {
+  LoadRegion(/*recordable=*/true);
+  std::vector<float> other_x = x_, other_y(3), more_y(3);
+  y_.resize(3);
+  gpu.busy = {StreamOf(0), StreamOf(1)};
+  for (int call = 0; call < 2; ++call) {
+    for (int stream : {0, 1}) {
+      std::vector<RegionValue> outputs{View(stream == 0 ? y_ : other_y, {3})};
+      ASSERT_TRUE(executable_
+                      ->Run({View(stream == 0 ? x_ : other_x, {3})},
+                            absl::MakeSpan(outputs), StreamOf(stream))
+                      .ok());
+    }
+  }
+  // Another address in the memory of the first: never at once with it.
+  std::vector<RegionValue> outputs{View(more_y, {3})};
+  ASSERT_TRUE(
+      executable_->Run({View(x_, {3})}, absl::MakeSpan(outputs), StreamOf(0))
+          .ok());
+  ASSERT_EQ(recorder_->streams.size(), 2u);
+  const CUstream first = recorder_->streams[0]->get(),
+                 second = recorder_->streams[1]->get();
+  EXPECT_NE(first, second);
+  EXPECT_THAT(recorder_->recorded, ElementsAre(first, second, first));
+  EXPECT_EQ(recorder_->warmed_up, recorder_->recorded);
+  // As long as the graphs.
+  EXPECT_EQ(recorder_->streams[0].use_count(), 2);
+  executable_.reset();
+  EXPECT_EQ(recorder_->streams[0].use_count(), 1);
+  recorder_->streams.clear();
 }
 
 // As by another thread that waits for the whole GPU.

@@ -13,7 +13,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "runtime/cuda/driver.h"
+#include "runtime/cuda/device.h"
 
 namespace aitune::cuda {
 
@@ -22,18 +22,22 @@ class RegionRecorder {
  public:
   virtual ~RegionRecorder() = default;
 
-  // A stream of LibTorch on which regions can queue work.
-  virtual CUstream stream() const = 0;
+  // A stream on which regions can queue work and be recorded, for graphs that
+  // never run at the same time: LibTorch's cuBLAS has the same scratch for all
+  // work of a stream, in graphs too. It is nobody else's until the last
+  // reference is gone. Errors: the driver's.
+  virtual absl::StatusOr<std::shared_ptr<const Stream>> LendStream() = 0;
 
   // A pool of memory for the regions of graphs that never run at the same time.
   // It is freed with its last reference.
   virtual absl::StatusOr<std::shared_ptr<void>> NewPool() = 0;
 
   // Calls `body`. Regions that this thread runs in it queue their work on
-  // stream() and, unless `pool` is null, take their memory from the pool. Only
+  // `stream` and, unless `pool` is null, take their memory from the pool. Only
   // one thread of the process at a time is in `body`; others wait. Returns the
   // result of `body`, or LibTorch's error.
-  virtual absl::Status Within(const std::shared_ptr<void>& pool,
+  virtual absl::Status Within(CUstream stream,
+                              const std::shared_ptr<void>& pool,
                               absl::FunctionRef<absl::Status()> body) = 0;
 };
 

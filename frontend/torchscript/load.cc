@@ -151,9 +151,9 @@ absl::StatusOr<Model> Model::Load(const std::string& path,
                                   const LoadOptions& options) {
   AITUNE_RETURN_IF_ERROR(CheckFile(path));
   const RecordCheck records = CheckRecords(path);
-  if (!records.code.ok())
-    return absl::Status(records.code.code(),
-                        absl::StrCat(path, ": ", records.code.message()));
+  if (!records.content.ok())
+    return absl::Status(records.content.code(),
+                        absl::StrCat(path, ": ", records.content.message()));
   std::optional<torch::jit::Module> module;
   const absl::Status status =
       CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {

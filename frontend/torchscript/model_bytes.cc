@@ -208,7 +208,7 @@ absl::StatusOr<Model> ModelFromBytes(const std::string& bytes,
                                      const LoadOptions& options) {
   const auto reader = std::make_shared<BytesReader>(bytes);
   const RecordCheck records = CheckRecords(reader);
-  AITUNE_RETURN_IF_ERROR(records.code);
+  AITUNE_RETURN_IF_ERROR(records.content);
   return ModelFrom(reader, records.debug_files_are_sound, options);
 }
 

@@ -2,18 +2,28 @@
 
 #include <ATen/core/ivalue.h>
 #include <caffe2/serialize/inline_container.h>
+#include <torch/csrc/jit/api/compilation_unit.h>
 #include <torch/csrc/jit/serialization/pickle.h>
 #include <torch/csrc/jit/serialization/source_range_serialization.h>
+#include <torch/csrc/jit/serialization/storage_context.h>
+#include <torch/csrc/jit/serialization/unpickler.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <exception>
 #include <map>
+#include <memory>
+#include <new>
 #include <optional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/code_check.h"
+#include "frontend/values/record_bounds.h"
 
 namespace aitune::frontend {
 namespace {
@@ -110,6 +120,78 @@ bool IsSoundDebugFile(caffe2::serialize::PyTorchStreamReader& reader,
   }
 }
 
+// Objects of any class with what they were saved as, their only attribute.
+class AnyObject {
+ public:
+  c10::StrongTypePtr Type() const { return {unit_, type_}; }
+  c10::intrusive_ptr<c10::ivalue::Object> Make(c10::IValue saved) const {
+    auto object = c10::ivalue::Object::create(Type(), /*numSlots=*/1);
+    object->setSlot(0, std::move(saved));
+    return object;
+  }
+
+ private:
+  static c10::ClassTypePtr MakeType(
+      const std::shared_ptr<torch::jit::CompilationUnit>& unit) {
+    auto type = c10::ClassType::create("__torch__.Any", unit);
+    type->addAttribute("saved", c10::AnyType::get());
+    return type;
+  }
+
+  const std::shared_ptr<torch::jit::CompilationUnit> unit_ =
+      std::make_shared<torch::jit::CompilationUnit>();
+  const c10::ClassTypePtr type_ = MakeType(unit_);
+};
+
+// A type of the same kind of container. Those of the elements may be of the
+// program's, which is not read here.
+c10::TypePtr AnyContainer(const std::string& type) {
+  if (absl::StartsWith(type, "Dict["))
+    return c10::DictType::create(c10::AnyType::get(), c10::AnyType::get());
+  if (absl::StartsWith(type, "List["))
+    return c10::ListType::create(c10::AnyType::get());
+  return c10::AnyType::get();
+}
+
+// As many bytes as the record has, all 0, which cost nothing unless they are
+// read. LibTorch reads the scales of quantized weights.
+at::DataPtr Zeros(size_t bytes) {
+  void* const zeros = std::calloc(std::max<size_t>(bytes, 1), 1);
+  if (zeros == nullptr) throw std::bad_alloc();
+  return {zeros, zeros, &std::free, at::kCPU};
+}
+
+// Whether the tensors of ARCHIVE.pkl lie in its records. OK for what cannot be
+// read so: loading says what is wrong then.
+absl::Status CheckTensors(caffe2::serialize::PyTorchStreamReader& reader,
+                          const std::string& archive) {
+  const auto [pickle, pickle_size] = reader.getRecord(archive + ".pkl");
+  const std::string_view text(static_cast<const char*>(pickle.get()),
+                              pickle_size);
+  size_t position = 0;
+  const auto read = [&](char* buffer, size_t count) {
+    const size_t copied = text.copy(buffer, count, position);
+    position += copied;
+    return copied;
+  };
+  const AnyObject objects;
+  RecordBounds bounds;
+  torch::jit::Unpickler unpickler(
+      read, [&](const c10::QualifiedName&) { return objects.Type(); },
+      [&](const c10::StrongTypePtr&, c10::IValue saved) {
+        return objects.Make(std::move(saved));
+      },
+      [&](const std::string& name) {
+        const size_t size =
+            reader.getRecordSize(absl::StrCat(archive, "/", name));
+        return bounds.Keep(Zeros(size), size);
+      },
+      at::kCPU, /*use_storage_device=*/false, &AnyContainer,
+      std::make_shared<torch::jit::DeserializationStorageContext>());
+  unpickler.set_version(reader.version());
+  return bounds.Check(unpickler.parse_ivalue());
+}
+
 // Of what a reader of `file` reads.
 template <typename File>
 RecordCheck CheckRecordsOf(const File& file) {
@@ -128,7 +210,7 @@ RecordCheck CheckRecordsOf(const File& file) {
           CheckCode(absl::StrCat("the record ", name),
                     {static_cast<const char*>(data.get()), size});
       if (!code.ok()) {
-        check.code = absl::Status(
+        check.content = absl::Status(
             code.code(),
             absl::StrCat(code.message(),
                          "; if it is damaged, save the model again with "
@@ -136,6 +218,8 @@ RecordCheck CheckRecordsOf(const File& file) {
       }
     }
     check.debug_files_are_sound = sound;
+    for (const char* archive : {"constants", "data"})
+      if (check.content.ok()) check.content = CheckTensors(reader, archive);
   } catch (const std::exception&) {
     // Loading says what is wrong.
   }

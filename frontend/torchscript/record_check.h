@@ -18,8 +18,9 @@ struct RecordCheck {
   // while it makes the text of an error, where what is wrong with them ends the
   // process, and indexes their texts unchecked.
   bool debug_files_are_sound = false;
-  // The error of CheckCode for the program, with the record.
-  absl::Status code;
+  // The error of CheckCode for the program, with the record; else that of a
+  // weight that is not where the file says.
+  absl::Status content;
 };
 
 // Of the file at `path`. One that is no archive has no sound debug files.

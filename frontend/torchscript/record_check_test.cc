@@ -8,6 +8,7 @@
 
 #include <filesystem>
 
+#include "frontend/testing/records.h"
 #include "frontend/torchscript/model.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -28,24 +29,14 @@ void WriteWithCode(const std::string& path, const std::string& code,
   torch::jit::Module module("__torch__.Scale");
   module.define("def forward(self, x: Tensor) -> Tensor:\n  return x * 2\n");
   module.save(path);
-  caffe2::serialize::PyTorchStreamReader reader(path);
-  const std::string changed = path + ".changed";
-  {
-    caffe2::serialize::PyTorchStreamWriter writer(changed);
-    for (const std::string& name : reader.getAllRecords()) {
-      if (name == ".data/serialization_id" || name == "version") continue;
-      auto [data, size] = reader.getRecord(name);
-      std::string record(static_cast<const char*>(data.get()), size);
-      if (name == "code/__torch__.py" && !code.empty()) record = code;
-      if (name == "code/__torch__.py.debug_pkl") {
-        const std::vector<char> bytes = torch::jit::pickle(debug);
-        record.assign(bytes.begin(), bytes.end());
-      }
-      writer.writeRecord(name, record.data(), record.size());
+  ChangeRecords(path, [&](const std::string& name, std::string record) {
+    if (name == "code/__torch__.py" && !code.empty()) record = code;
+    if (name == "code/__torch__.py.debug_pkl") {
+      const std::vector<char> bytes = torch::jit::pickle(debug);
+      record.assign(bytes.begin(), bytes.end());
     }
-    writer.writeEndOfFile();
-  }
-  std::filesystem::rename(changed, path);
+    return record;
+  });
 }
 
 // LibTorch reads them while it makes the text of an error, without looking.
@@ -117,7 +108,52 @@ TEST(RecordCheck, APlaceThatCannotBeReadLeavesNoCodeUnread) {
   }
   const RecordCheck check = CheckRecords(path);
   EXPECT_FALSE(check.debug_files_are_sound);
-  EXPECT_THAT(std::string(check.code.message()), HasSubstr("code/b.py"));
+  EXPECT_THAT(std::string(check.content.message()), HasSubstr("code/b.py"));
+}
+
+// A model with a weight, and one in a list and a constant beside it.
+void SaveModelWithTensors(const std::string& path) {
+  torch::jit::Module module("__torch__.Weights");
+  module.register_parameter("weight", at::ones({3, 5}), false);
+  module.register_attribute("more",
+                            c10::ListType::create(c10::TensorType::get()),
+                            c10::List<at::Tensor>({at::ones({2, 9})}));
+  module.define(
+      "def forward(self, x: Tensor) -> Tensor:\n"
+      "    return x * self.weight + self.more[0].sum()\n");
+  module.save(path);
+}
+
+// LibTorch takes a record for as long as the file says that it is, and a
+// tensor for as large.
+TEST(RecordCheck, WeightsBeyondTheirRecordsAreRefused) {
+  const std::string path = TempFile("short.pt");
+  const auto load = [&] { return Model::Load(path).status(); };
+  SaveModelWithTensors(path);
+  EXPECT_TRUE(load().ok()) << load();
+
+  for (const char* short_one : {"data/0", "data/1"}) {
+    SaveModelWithTensors(path);
+    ChangeRecords(path, [&](const std::string& name, std::string record) {
+      return name == short_one ? record.substr(0, 8) : record;
+    });
+    EXPECT_EQ(load().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(load().message()),
+                AllOf(HasSubstr(path), HasSubstr("has 8 bytes in the file")));
+  }
+  // In pickle's words K is an integer.
+  for (const auto& change :
+       {std::pair("K\3K\5", "K\3K\6"), std::pair("K\2K\x09", "K\7K\x09")}) {
+    SaveModelWithTensors(path);
+    ChangeRecords(path, [&](const std::string& name, std::string record) {
+      if (name != "data.pkl") return record;
+      const size_t place = record.find(change.first);
+      EXPECT_NE(place, std::string::npos);
+      return record.replace(place, 4, change.second);
+    });
+    EXPECT_THAT(std::string(load().message()),
+                AllOf(HasSubstr(path), HasSubstr("elements outside of its")));
+  }
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "absl/strings/str_join.h"
 #include "frontend/values/pickle_integers.h"
 #include "frontend/values/pytree.h"
+#include "frontend/values/record_bounds.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
@@ -100,7 +101,8 @@ class Bytes : public caffe2::serialize::ReadAdapterInterface {
 };
 
 // What torch::jit::pickle_load does, for integers of any length.
-absl::StatusOr<c10::IValue> Unpickle(const std::vector<char>& bytes) {
+absl::StatusOr<c10::IValue> Unpickle(const std::vector<char>& bytes,
+                                     RecordBounds& bounds) {
   caffe2::serialize::PyTorchStreamReader file(std::make_shared<Bytes>(bytes));
   const auto [data, size] = file.getRecord("data.pkl");
   AITUNE_ASSIGN_OR_RETURN(const std::string pickle,
@@ -117,9 +119,11 @@ absl::StatusOr<c10::IValue> Unpickle(const std::vector<char>& bytes) {
   torch::jit::Unpickler unpickler(
       read, /*type_resolver=*/nullptr, /*obj_loader=*/nullptr,
       [&](const std::string& name) {
-        return std::get<0>(file.getRecord("data/" + name));
+        auto [record, size] = file.getRecord("data/" + name);
+        return bounds.Keep(std::move(record), size);
       },
-      /*device=*/std::nullopt, /*use_storage_device=*/false,
+      // Moving one to where it was would read it before it is checked.
+      /*device=*/at::kCPU, /*use_storage_device=*/false,
       torch::jit::Unpickler::defaultTypeParser,
       std::make_shared<torch::jit::DeserializationStorageContext>());
   unpickler.set_version(file.version());
@@ -189,7 +193,8 @@ absl::StatusOr<ValueList> LoadSamples(const std::string& path,
   const absl::Status status = CatchExceptions(
       absl::StatusCode::kInvalidArgument,
       absl::StrCat(path, ": not a list of tensors written by torch.save"), [&] {
-        const absl::StatusOr<c10::IValue> read = Unpickle(bytes);
+        RecordBounds bounds;
+        const absl::StatusOr<c10::IValue> read = Unpickle(bytes, bounds);
         if (!read.ok())
           return absl::InvalidArgumentError(
               absl::StrCat(path, ": ", read.status().message()));
@@ -200,11 +205,11 @@ absl::StatusOr<ValueList> LoadSamples(const std::string& path,
                            Nesting::kDeepest, " deep, have more than ",
                            Nesting::kMostParts, " parts, or hold themselves"));
         }
+        if (const absl::Status status = bounds.Check(value); !status.ok())
+          return absl::Status(status.code(),
+                              absl::StrCat(path, ": ", status.message()));
         if (names != nullptr) *names = KeysOf(value);
-        samples = ValueList(
-            Arguments(MapTensors(value, [](const at::Tensor& tensor, int) {
-              return tensor.defined() ? tensor.cpu() : tensor;
-            })));
+        samples = ValueList(Arguments(value));
         return absl::OkStatus();
       });
   if (absl::StrContains(status.message(), "__builtin__.complex"))

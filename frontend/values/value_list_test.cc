@@ -2,13 +2,23 @@
 
 #include <ATen/ATen.h>
 #include <caffe2/serialize/inline_container.h>
+#include <torch/csrc/jit/serialization/pickle.h>
 
+#include <fstream>
 #include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
+#include "frontend/testing/records.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace aitune::frontend {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 TEST(ValueList, AClonesTensorsHaveTheStridesAndMemoryOfTheirOwn) {
   const at::Tensor base = at::arange(48).reshape({6, 8}).to(at::kFloat);
@@ -40,6 +50,43 @@ TEST(LoadSamples, SayOfAPythonComplexNumberWhatToGiveInstead) {
                 ": it has a Python complex number, which LibTorch does not "
                 "read; save a tensor, such as torch.tensor(1+2j), and have "
                 "forward take that");
+}
+
+// A list of a tensor, and a dict of a tuple of another one.
+void SaveSamples(const std::string& path) {
+  c10::Dict<std::string, std::tuple<at::Tensor, int64_t>> dict;
+  dict.insert("a", std::tuple(at::ones({2, 7}), int64_t{4}));
+  const std::vector<char> bytes = torch::jit::pickle_save(
+      c10::ivalue::Tuple::create(at::ones({3, 5}), std::move(dict)));
+  std::ofstream(path, std::ios::binary).write(bytes.data(), bytes.size());
+}
+
+TEST(LoadSamples, RefuseTensorsBeyondTheirRecords) {
+  const std::string path = testing::TempDir() + "/beyond.pt";
+  SaveSamples(path);
+  EXPECT_TRUE(LoadSamples(path).ok()) << LoadSamples(path).status();
+  for (const char* record : {"data/0", "data/1"}) {
+    SaveSamples(path);
+    ChangeRecords(path, [&](const std::string& name, std::string bytes) {
+      return name == record ? bytes.substr(0, 12) : bytes;
+    });
+    EXPECT_THAT(std::string(LoadSamples(path).status().message()),
+                AllOf(HasSubstr(path), HasSubstr("12 bytes in the file")));
+  }
+  // In pickle's words: an offset of 0, the sizes, then their strides.
+  for (const auto& change :
+       {std::pair("K\3K\5", "K\4K\5"), std::pair("K\2K\7", "K\2K\xf0"),
+        std::pair("K\5K\1", "K\6K\1"), std::pair("K\7K\1", "K\7K\2")}) {
+    SaveSamples(path);
+    ChangeRecords(path, [&](const std::string& name, std::string bytes) {
+      if (name != "data.pkl") return bytes;
+      const size_t place = bytes.find(change.first);
+      EXPECT_NE(place, std::string::npos);
+      return bytes.replace(place, 4, change.second);
+    });
+    EXPECT_THAT(std::string(LoadSamples(path).status().message()),
+                AllOf(HasSubstr(path), HasSubstr("elements outside of its")));
+  }
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "frontend/api/aitune.h"
 #include "frontend/api/c_api_fixture.h"
 
@@ -272,6 +273,37 @@ TEST_F(CArguments, SaysWhatIsWrong) {
   const ait_tensor inputs[] = {x(), Int(three)};
   EXPECT_THAT(Take(ait_module_run_into(module_, inputs, 2, &inputs[1], 1)),
               HasSubstr("output 0 must be a tensor"));
+}
+
+// The first one says where the others are.
+TEST_F(CArguments, SizesThatWereNotSetAreRefused) {
+  const int64_t three = 3, two = 2;
+  for (const size_t size : {size_t{1} << 40, size_t{4104}, size_t{60}}) {
+    ait_tensor first = x(), element = Int(three);
+    first.struct_size = element.struct_size = size;
+    EXPECT_THAT(Run({first, Int(three)}, 0),
+                HasSubstr(absl::StrCat("input 0 has the struct_size ", size)));
+    const std::vector<ait_tensor> list = {element, Int(three)};
+    EXPECT_THAT(
+        Run({x(), Int(three), Named("more", List(list, two))}, 0),
+        HasSubstr(absl::StrCat("input 2[0] has the struct_size ", size)));
+    const ait_tensor outputs[] = {first, x()};
+    const ait_tensor inputs[] = {x(), Int(three)};
+    EXPECT_THAT(Take(ait_module_run_into(module_, inputs, 2, outputs, 2)),
+                HasSubstr("output 0 has the struct_size"));
+  }
+  ait_tensor second = Int(three);
+  second.struct_size = 0;
+  EXPECT_THAT(Run({x(), second}, 0),
+              HasSubstr("input 1 has the struct_size 0, but the first one "));
+}
+
+TEST_F(CArguments, ADictHasEachKeyOnce) {
+  Load("def forward(self, x: Dict[str, Tensor]):\n    return x['a']\n");
+  const int64_t two = 2;
+  const std::vector<ait_tensor> twice = {Named("a", x()), Named("a", x())};
+  EXPECT_THAT(Run({List(twice, two, AIT_DICT)}, 0),
+              HasSubstr("input 0 has the key 'a' twice"));
 }
 
 TEST_F(CArguments, StructuresOfProgramsWithoutKindsAreTensorsInOrder) {

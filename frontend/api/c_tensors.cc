@@ -26,11 +26,28 @@ using aitune::frontend::ValueList;
 // The fields of before devices were added.
 constexpr size_t kFirstSize = offsetof(ait_tensor, device_type);
 
+// Fields of later versions need less: what is larger was not set.
+constexpr size_t kMostSize = 4096;
+
 absl::Status CheckSize(const ait_tensor& tensor, const std::string& what) {
-  if (tensor.struct_size >= kFirstSize) return absl::OkStatus();
+  if (tensor.struct_size >= kFirstSize && tensor.struct_size <= kMostSize &&
+      tensor.struct_size % alignof(ait_tensor) == 0)
+    return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(what, " has the struct_size ", tensor.struct_size,
                    "; set it to sizeof, which is ", sizeof(ait_tensor)));
+}
+
+// The same for element `index` of an array, whose elements are of one size.
+absl::Status CheckSizeIn(const ait_tensor* array, size_t index,
+                         const std::string& what) {
+  AITUNE_RETURN_IF_ERROR(CheckSize(array[0], what));
+  const size_t size = Element(array, index).struct_size;
+  if (size == array->struct_size) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, " has the struct_size ", size, ", but the first one ",
+                   array->struct_size, "; set all to sizeof, which is ",
+                   sizeof(ait_tensor)));
 }
 
 absl::StatusOr<aitune::Device> DeviceOf(const ait_tensor& tensor,
@@ -153,7 +170,7 @@ absl::StatusOr<c10::IValue> NumberOf(const ait_tensor& number,
 // as an element has more.
 constexpr int kMostNested = 16;
 
-// `depth` is the number of lists that the argument is in.
+// `depth` is the number of lists that the argument is in. Its size is checked.
 absl::StatusOr<c10::IValue> ValueOf(const ait_tensor& argument,
                                     const std::string& name,
                                     const aitune::Device& home, int depth);
@@ -174,10 +191,10 @@ absl::StatusOr<std::vector<c10::IValue>> ElementsOf(const ait_tensor& list,
   const auto* const array = static_cast<const ait_tensor*>(list.data);
   std::vector<c10::IValue> elements;
   for (int64_t i = 0; i < list.sizes[0]; ++i) {
-    AITUNE_ASSIGN_OR_RETURN(
-        c10::IValue element,
-        ValueOf(Element(array, i), absl::StrCat(name, "[", i, "]"), home,
-                depth + 1));
+    const std::string what = absl::StrCat(name, "[", i, "]");
+    AITUNE_RETURN_IF_ERROR(CheckSizeIn(array, i, what));
+    AITUNE_ASSIGN_OR_RETURN(c10::IValue element,
+                            ValueOf(Element(array, i), what, home, depth + 1));
     elements.push_back(std::move(element));
   }
   return elements;
@@ -186,7 +203,6 @@ absl::StatusOr<std::vector<c10::IValue>> ElementsOf(const ait_tensor& list,
 absl::StatusOr<c10::IValue> ValueOf(const ait_tensor& argument,
                                     const std::string& name,
                                     const aitune::Device& home, int depth) {
-  AITUNE_RETURN_IF_ERROR(CheckSize(argument, name));
   switch (KindOf(argument)) {
     case AIT_TENSOR: {
       AITUNE_ASSIGN_OR_RETURN(at::Tensor tensor,
@@ -220,7 +236,9 @@ absl::StatusOr<c10::IValue> ValueOf(const ait_tensor& argument,
         if (key == nullptr)
           return absl::InvalidArgumentError(absl::StrCat(
               name, "[", i, "] has no name, which is its key in a dict"));
-        dict.insert(std::string(key), std::move(elements[i]));
+        if (!dict.insert(std::string(key), std::move(elements[i])).second)
+          return absl::InvalidArgumentError(absl::StrCat(
+              name, " has the key '", key, "' twice; give each key once"));
       }
       return c10::IValue(std::move(dict));
     }
@@ -273,8 +291,8 @@ absl::StatusOr<std::vector<at::Tensor>> TensorsOf(const ait_module& module,
   std::vector<at::Tensor> tensors;
   for (size_t i = 0; i < count; ++i) {
     const std::string name = absl::StrCat(what, " ", i);
+    AITUNE_RETURN_IF_ERROR(CheckSizeIn(array, i, name));
     const ait_tensor& tensor = Element(array, i);
-    AITUNE_RETURN_IF_ERROR(CheckSize(tensor, name));
     if (KindOf(tensor) != AIT_TENSOR || NameOf(tensor) != nullptr)
       return absl::InvalidArgumentError(
           absl::StrCat(name, " must be a tensor without a name"));
@@ -305,6 +323,7 @@ absl::StatusOr<aitune::frontend::ValueList> ArgumentsOf(
   bool only_tensors = true;
   for (size_t i = 0; i < count; ++i) {
     const std::string what = absl::StrCat("input ", i);
+    AITUNE_RETURN_IF_ERROR(CheckSizeIn(array, i, what));
     const ait_tensor& argument = Element(array, i);
     AITUNE_ASSIGN_OR_RETURN(c10::IValue value,
                             ValueOf(argument, what, home, /*depth=*/0));

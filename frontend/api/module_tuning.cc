@@ -121,7 +121,7 @@ absl::Status Module::RecordInputs(const aitune::frontend::ModelInputs& inputs,
     std::vector<int64_t> sizes;
     for (const aitune::frontend::SymbolSpec& symbol : assignment.symbols)
       sizes.push_back(std::clamp(wanted, symbol.min, symbol.max));
-    return aitune::frontend::MakeInputs(inputs.specs, sizes, seed);
+    return aitune::frontend::MakeInputs(inputs, sizes, seed);
   };
   const aitune::frontend::SymbolSpec& batch = assignment.symbols[0];
   const int64_t largest =

@@ -218,8 +218,8 @@ absl::Status Module::WarmUpInputs(const aitune::frontend::ModelInputs& inputs,
   }
   std::vector<ValueList> calls;
   for (const std::vector<int64_t>& sizes : {most, least}) {
-    AITUNE_ASSIGN_OR_RETURN(ValueList call, aitune::frontend::MakeInputs(
-                                                inputs.specs, sizes, seed));
+    AITUNE_ASSIGN_OR_RETURN(ValueList call,
+                            aitune::frontend::MakeInputs(inputs, sizes, seed));
     calls.push_back(std::move(call));
     if (least == most) break;
   }

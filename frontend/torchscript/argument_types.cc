@@ -18,20 +18,6 @@ bool Fits(const c10::IValue& value, const c10::TypePtr& type) {
 
 c10::TypePtr TypeOfElements(const c10::IValue& value);
 
-// The one type of all `values`; null if there is none.
-c10::TypePtr CommonType(const std::vector<c10::IValue>& values) {
-  c10::TypePtr common;
-  for (const c10::IValue& value : values) {
-    const c10::TypePtr type = TypeOfElements(value);
-    if (type == nullptr) return nullptr;
-    const std::optional<c10::TypePtr> both =
-        common == nullptr ? type : c10::unifyTypes(common, type);
-    if (!both) return nullptr;
-    common = *both;
-  }
-  return common;
-}
-
 // The type that Python's binding gives to a value without a declared one: that
 // of a container follows from its elements. Null if they have no common type,
 // or there are none.
@@ -183,19 +169,43 @@ class Converter {
 
 }  // namespace
 
+c10::TypePtr CommonType(const std::vector<c10::IValue>& values) {
+  c10::TypePtr common;
+  for (const c10::IValue& value : values) {
+    const c10::TypePtr type = TypeOfElements(value);
+    if (type == nullptr) return nullptr;
+    const std::optional<c10::TypePtr> both =
+        common == nullptr ? type : c10::unifyTypes(common, type);
+    if (!both) return nullptr;
+    common = *both;
+  }
+  return common;
+}
+
 c10::IValue WithContainerTypes(const c10::IValue& value,
                                const c10::TypePtr& type) {
   return Converter(/*numbers=*/false).Convert(value, type);
 }
 
-ValueList WithParameterTypes(const Model& model, const ValueList& arguments) {
+std::vector<c10::TypePtr> ParameterTypes(const Model& model) {
   const std::vector<c10::Argument>& declared =
       model.impl().ForwardSchema().arguments();
+  std::vector<c10::TypePtr> types;
+  for (size_t i = 1; i < declared.size(); ++i)
+    types.push_back(declared[i].type());
+  return types;
+}
+
+ValueList WithTypes(const std::vector<c10::TypePtr>& types,
+                    const ValueList& arguments) {
   std::vector<c10::IValue> values = arguments.values();
-  for (size_t i = 0; i < values.size() && i + 1 < declared.size(); ++i)
-    values[i] =
-        Converter(/*numbers=*/true).Convert(values[i], declared[i + 1].type());
+  for (size_t i = 0; i < values.size() && i < types.size(); ++i)
+    values[i] = Converter(/*numbers=*/true).Convert(values[i], types[i]);
   return ValueList(std::move(values));
+}
+
+ValueList WithParameterTypes(const Model& model, const ValueList& arguments) {
+  return WithTypes(ParameterTypes(model), arguments);
 }
 
 }  // namespace aitune::frontend

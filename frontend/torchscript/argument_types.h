@@ -8,10 +8,16 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
+#include <vector>
+
 #include "frontend/torchscript/model.h"
 #include "frontend/values/value_list.h"
 
 namespace aitune::frontend {
+
+// The one type of all `values`, an Optional if some are None; null if there is
+// none. Containers have the types that follow from their elements.
+c10::TypePtr CommonType(const std::vector<c10::IValue>& values);
 
 // A copy of `value` in which lists, dicts and tuples have the element types
 // that `type` says. Of a Union they have those of the member that Python's
@@ -26,6 +32,12 @@ c10::IValue WithContainerTypes(const c10::IValue& value,
 // a parameter that is a float. What does not fit stays as it is. May throw
 // LibTorch's exceptions. Thread-safe.
 ValueList WithParameterTypes(const Model& model, const ValueList& arguments);
+// The same for parameters of these types.
+ValueList WithTypes(const std::vector<c10::TypePtr>& types,
+                    const ValueList& arguments);
+
+// The types of forward's parameters, without the module.
+std::vector<c10::TypePtr> ParameterTypes(const Model& model);
 
 }  // namespace aitune::frontend
 

@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/torchscript/argument_types.h"
 #include "frontend/torchscript/input_spec.h"
 #include "frontend/values/repeated_elements.h"
 #include "frontend/values/torch_util.h"
@@ -109,10 +110,11 @@ class Maker {
     return std::get<std::string>(key);
   }
 
-  // A tensor's own type has sizes, which List[Tensor] is not a list of.
+  // Without a parameter to say it.
   static c10::TypePtr ElementType(const std::vector<c10::IValue>& children) {
-    const bool tensors = children.empty() || children[0].isTensor();
-    return tensors ? c10::TypePtr(c10::TensorType::get()) : children[0].type();
+    if (children.empty()) return c10::TensorType::get();
+    const c10::TypePtr common = CommonType(children);
+    return common != nullptr ? common : c10::AnyType::get();
   }
 
   std::vector<c10::IValue> Children(const InputSpec& spec) {

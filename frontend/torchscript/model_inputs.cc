@@ -194,11 +194,58 @@ absl::Status CheckSampleSizes(absl::Span<const InputSpec> specs,
   return absl::OkStatus();
 }
 
+// The same without elements in its tensors, which says of which type it is.
+InputSpec WithoutElements(InputSpec spec) {
+  if (spec.kind == InputSpec::Kind::kTensor) spec.axes = {{0, 0, ""}};
+  for (InputSpec& child : spec.children) child = WithoutElements(child);
+  return spec;
+}
+
+// kInvalidArgument names the first spec that is of another type than its
+// parameter.
+absl::Status CheckTypes(const Model& model,
+                        const std::vector<InputSpec>& specs) {
+  const std::vector<c10::TypePtr> types = ParameterTypes(model);
+  for (size_t i = 0; i < specs.size() && i < types.size(); ++i) {
+    AITUNE_ASSIGN_OR_RETURN(
+        const ValueList made,
+        MakeInputs({WithoutElements(specs[i])}, /*sizes=*/{}, /*seed=*/0));
+    AITUNE_RETURN_IF_ERROR(
+        CatchExceptions(absl::StatusCode::kInvalidArgument, "--input", [&] {
+          const c10::IValue typed = WithTypes({types[i]}, made).values()[0];
+          if (typed.type()->isSubtypeOf(*types[i])) return absl::OkStatus();
+          return absl::InvalidArgumentError(absl::StrCat(
+              "--input ", ToString(specs[i]), " is ",
+              typed.type()->annotation_str(), ", but the parameter ",
+              model.parameters()[i].name, " is ", types[i]->annotation_str(),
+              "; the model is ", model.Signature()));
+        }));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+absl::StatusOr<ValueList> MakeInputs(const ModelInputs& inputs,
+                                     absl::Span<const int64_t> sizes,
+                                     uint64_t seed) {
+  AITUNE_ASSIGN_OR_RETURN(ValueList made,
+                          MakeInputs(inputs.specs, sizes, seed));
+  if (!inputs.with_types) return made;
+  AITUNE_RETURN_IF_ERROR(
+      CatchExceptions(absl::StatusCode::kInvalidArgument, "making inputs", [&] {
+        made = inputs.with_types(made);
+        return absl::OkStatus();
+      }));
+  return made;
+}
 
 absl::StatusOr<ModelInputs> ChooseInputs(const Model& model,
                                          const InputChoice& choice) {
   ModelInputs inputs;
+  inputs.with_types = [types = ParameterTypes(model)](const ValueList& values) {
+    return WithTypes(types, values);
+  };
   std::string file = choice.samples_file;
   if (!file.empty()) {
     inputs.source = file;
@@ -227,13 +274,13 @@ absl::StatusOr<ModelInputs> ChooseInputs(const Model& model,
           inputs.samples,
           WithKeywordArguments(model, ValueList(), names, *inputs.samples));
     }
+  }
+  if (inputs.samples) {
     AITUNE_RETURN_IF_ERROR(
-        CatchExceptions(absl::StatusCode::kInvalidArgument, file, [&] {
+        CatchExceptions(absl::StatusCode::kInvalidArgument, inputs.source, [&] {
           inputs.samples = WithParameterTypes(model, *inputs.samples);
           return absl::OkStatus();
         }));
-  }
-  if (inputs.samples) {
     if (auto status =
             CheckCount(model, inputs.samples->values().size(), inputs.source);
         !status.ok()) {
@@ -256,6 +303,7 @@ absl::StatusOr<ModelInputs> ChooseInputs(const Model& model,
         !status.ok()) {
       return status;
     }
+    AITUNE_RETURN_IF_ERROR(CheckTypes(model, inputs.specs));
   }
   if (!inputs.samples) return inputs;
   if (!inputs.specs.empty()) {
@@ -279,7 +327,7 @@ absl::StatusOr<ValueList> TypicalArguments(const ModelInputs& inputs,
   if (inputs.samples) return *inputs.samples;
   AITUNE_ASSIGN_OR_RETURN(SymbolAssignment symbols,
                           AssignSymbols(inputs.specs));
-  return MakeInputs(inputs.specs,
+  return MakeInputs(inputs,
                     Sizes(symbols.symbols,
                           [](const SymbolSpec& symbol) { return symbol.max; }),
                     seed);
@@ -342,9 +390,8 @@ absl::StatusOr<std::vector<InputCase>> RandomCases(
   std::vector<InputCase> cases;
   for (const SizeCombination& combination : combinations) {
     // Elements of their own for each.
-    AITUNE_ASSIGN_OR_RETURN(
-        ValueList arguments,
-        MakeInputs(inputs.specs, combination.sizes, ++seed));
+    AITUNE_ASSIGN_OR_RETURN(ValueList arguments,
+                            MakeInputs(inputs, combination.sizes, ++seed));
     cases.push_back({combination.name, std::move(arguments)});
   }
   return cases;

@@ -4,6 +4,7 @@
 #define AITUNE_FRONTEND_TORCHSCRIPT_MODEL_INPUTS_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,7 +25,16 @@ struct ModelInputs {
   std::optional<ValueList> samples;
   // Where the inputs come from, for messages: "--input", "bert.inputs.pt".
   std::string source;
+  // Gives arguments that are made of `specs` the types of forward's parameters,
+  // as WithParameterTypes, which an empty list, say, does not show. Null: they
+  // stay as they are made.
+  std::function<ValueList(const ValueList&)> with_types;
 };
+
+// As MakeInputs of `inputs.specs`, with the types of forward's parameters.
+absl::StatusOr<ValueList> MakeInputs(const ModelInputs& inputs,
+                                     absl::Span<const int64_t> sizes,
+                                     uint64_t seed);
 
 // The user's choice of inputs.
 struct InputChoice {
@@ -41,7 +51,7 @@ struct InputChoice {
 // samples and the dynamic axes those of the specs. If neither is given, the
 // samples in NAME.inputs.pt beside the model's file, otherwise the inputs
 // recorded in the model. kInvalidArgument says what to give, with forward's
-// signature.
+// signature, and names a spec that is of another type than its parameter.
 absl::StatusOr<ModelInputs> ChooseInputs(const Model& model,
                                          const InputChoice& choice);
 

@@ -162,6 +162,40 @@ std::set<std::string> Names(const std::vector<InputCase>& cases) {
   return names;
 }
 
+// Elements do not show it: there are none, or they differ.
+TEST(CheckCases, ContainersAreOfTheTypesOfForwardsParameters) {
+  const auto model = Model::FromSource(
+      "def forward(self, x, a: List[List[Tensor]], b: List[int],\n"
+      "            c: List[Optional[Tensor]], d: Dict[int, Tensor],\n"
+      "            e: List[Union[int, str]], f: List[Any], g: Any,\n"
+      "            h: float):\n"
+      "  return x * (len(a) + len(b) + len(c) + len(d) + len(e) + h)\n");
+  ASSERT_TRUE(model.ok()) << model.status();
+  const auto inputs = ChooseInputs(
+      *model,
+      Specs({"float32[5]", "[]", "[]", "[None,float32[5]]", "{}",
+             "[int=1,str=a]", "[int=1,float32[2]]", "[int=1,str=b]", "int=3"}));
+  ASSERT_TRUE(inputs.ok()) << inputs.status();
+  const auto cases = CheckCases(*inputs, 0);
+  ASSERT_TRUE(cases.ok()) << cases.status();
+  for (const InputCase& c : *cases) {
+    const auto result = model->RunEager(c.arguments);
+    EXPECT_TRUE(result.ok()) << c.name << ": " << result.status();
+  }
+}
+
+TEST(ChooseInputs, ASpecOfAnotherTypeThanItsParameterIsNamed) {
+  const auto model = Model::FromSource(
+      "def forward(self, x: Tensor, ids: List[int]):\n  return x * len(ids)\n");
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_THAT(Error(*model, Specs({"float32[5]", "[str=a]"})),
+              HasSubstr("--input [str=a] is List[str], but the parameter ids "
+                        "is List[int]; the model is forward("));
+  EXPECT_THAT(
+      Error(*model, Specs({"int=1", "[int=1]"})),
+      HasSubstr("--input int64=1 is int, but the parameter x is Tensor"));
+}
+
 TEST(CheckCases, CoverTheRangeOfDynamicAxes) {
   auto inputs =
       ChooseInputs(TwoInputs(), Specs({"float32[2..9,3]", "int64[2..9,3]"}));

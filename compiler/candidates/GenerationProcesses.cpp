@@ -26,6 +26,9 @@ namespace {
 /// work that has a limit.
 constexpr double kStartSeconds = 60;
 
+/// About 30 years: the system's timers count few more.
+constexpr double kMostSeconds = 1e9;
+
 /// An answer that does not come in `seconds` is none.
 void waitAtMost(int socket, double seconds) {
   const timeval most{static_cast<time_t>(seconds), 0};
@@ -191,13 +194,14 @@ absl::StatusOr<WorkerReply>
 GenerationProcesses::call(WorkerRequest request,
                           const GenerationOptions &options) {
   AITUNE_RETURN_IF_ERROR(check());
-  request.mutable_limits()->set_seconds(options.kernelSeconds);
+  const double seconds = std::min(options.kernelSeconds, kMostSeconds);
+  request.mutable_limits()->set_seconds(seconds);
   request.mutable_limits()->set_bytes(options.kernelBytes);
   const int socket = take();
   if (socket < 0)
     return absl::UnavailableError("the code generators have ended");
   WorkerReply reply;
-  waitAtMost(socket, kStartSeconds + kWaitFactor * options.kernelSeconds);
+  waitAtMost(socket, kStartSeconds + kWaitFactor * seconds);
   const bool works =
       sendMessage(socket, request) && receiveMessage(socket, reply);
   giveBack(socket, works);

@@ -224,6 +224,16 @@ TEST(CompileKernels, ThatEndTheirProcessesAreErrorsAndOthersAreCompiled) {
             toProto(*here).SerializeAsString());
 }
 
+TEST(CompileKernels, ALimitBeyondAllTimeIsNone) {
+  KernelCompilerOptions options;
+  options.generation = limits();
+  for (const double seconds : {1e10, 1e300}) {
+    options.generation.kernelSeconds = seconds;
+    const auto apart = compileKernels({kernelText()}, options, 1, nullptr);
+    EXPECT_TRUE(apart[0].ok()) << seconds << ": " << apart[0].status();
+  }
+}
+
 TEST(CompileKernels, AreCompiledHereWhereNoWorkerStarts) {
   KernelCompilerOptions options;
   options.generation.worker = {"/no/such/program"};

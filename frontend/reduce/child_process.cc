@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -23,6 +24,8 @@ using Clock = std::chrono::steady_clock;
 
 // How often the process is looked at.
 constexpr std::chrono::milliseconds kInterval(5);
+// About 30 years; a clock cannot count many more.
+constexpr double kMostSeconds = 1e9;
 // As shells do for a command that cannot be run.
 constexpr int kCannotRun = 127;
 
@@ -56,8 +59,9 @@ absl::StatusOr<ChildOutcome> RunChild(const std::vector<std::string>& command,
     arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   const Clock::time_point deadline =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                         std::chrono::duration<double>(seconds));
+      Clock::now() +
+      std::chrono::duration_cast<Clock::duration>(
+          std::chrono::duration<double>(std::min(seconds, kMostSeconds)));
   const pid_t pid = fork();
   if (pid < 0)
     return absl::UnavailableError(

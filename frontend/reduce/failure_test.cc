@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 
 #include "gmock/gmock.h"
@@ -151,6 +152,12 @@ TEST(Failure, KindsHaveNames) {
   EXPECT_EQ(KindNamed("hang"), Kind::kHang);
   EXPECT_EQ(Name(Kind::kHang), "hang");
   EXPECT_EQ(KindNamed("other"), std::nullopt);
+}
+
+// A clock does not count so far.
+TEST(RunChild, ALimitBeyondAllTimeIsNone) {
+  for (const double seconds : {1e10, 1e300, HUGE_VAL})
+    EXPECT_EQ(RunShell("exit 0", seconds).end, End::kExited) << seconds;
 }
 
 }  // namespace

@@ -4,14 +4,14 @@ namespace aitune {
 
 Preparation::Preparation(int judgementThreads, int loadThreads) {
   if (judgementThreads > 0)
-    judging.emplace(llvm::hardware_concurrency(judgementThreads));
+    judging.emplace(judgementThreads);
   if (loadThreads > 0)
-    loading.emplace(llvm::hardware_concurrency(loadThreads));
+    loading.emplace(loadThreads);
 }
 
 void Preparation::prepareJudgement(CandidateRace &race) {
   if (judging)
-    judgements.push_back(judging->async([&race] { race.prepareJudgement(); }));
+    judgements.push_back(judging->add([&race] { race.prepareJudgement(); }));
 }
 
 void Preparation::awaitJudgement(size_t number) {
@@ -21,8 +21,7 @@ void Preparation::awaitJudgement(size_t number) {
 
 void Preparation::prepareLoad(CandidateRace &race, size_t entry) {
   if (loading)
-    loads.push_back(
-        loading->async([&race, entry] { race.prepareLoad(entry); }));
+    loads.push_back(loading->add([&race, entry] { race.prepareLoad(entry); }));
 }
 
 void Preparation::awaitLoads(

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "compiler/candidates/CompilationTarget.h"
+#include "compiler/support/Parallel.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
-#include "llvm/Support/ThreadPool.h"
 
 namespace aitune {
 
@@ -18,8 +18,9 @@ namespace aitune {
 /// then. Not thread-safe.
 class Preparation {
 public:
-  /// With as many threads for judgements and for loads. Without threads
-  /// (RaceRules) nothing is prepared: the races then do it themselves.
+  /// With as many threads for judgements and for loads, or fewer where the
+  /// system gives no more. Without threads (RaceRules) nothing is prepared: the
+  /// races then do it themselves.
   Preparation(int judgementThreads, int loadThreads);
 
   /// Asks for CandidateRace::prepareJudgement of `race`.
@@ -35,7 +36,7 @@ public:
 private:
   std::vector<std::shared_future<void>> judgements, loads;
   /// None without threads.
-  std::optional<llvm::DefaultThreadPool> judging, loading;
+  std::optional<BackgroundTasks> judging, loading;
 };
 
 } // namespace aitune

@@ -1,7 +1,13 @@
 #include "compiler/candidates/Preparation.h"
 
-#include <atomic>
+#include <pthread.h>
 
+#include <atomic>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "compiler/support/Parallel.h"
 #include "gtest/gtest.h"
 
 namespace aitune {
@@ -53,6 +59,43 @@ TEST(Preparation, WithoutThreadsIsLeftToTheRaces) {
   ahead.prepareLoad(race, 1);
   ahead.awaitLoads([](size_t, size_t) { ADD_FAILURE(); });
   EXPECT_EQ(race.judgements + race.loads, 0);
+}
+
+/// As where the limit of a user's threads is reached.
+class NoThreads {
+public:
+  NoThreads() {
+    pthread_getattr_default_np(&before);
+    pthread_attr_t huge;
+    pthread_attr_init(&huge);
+    pthread_attr_setstacksize(&huge, size_t{1} << 50);
+    EXPECT_EQ(pthread_setattr_default_np(&huge), 0);
+    EXPECT_THROW(std::thread([] {}), std::system_error);
+  }
+  ~NoThreads() { pthread_setattr_default_np(&before); }
+
+private:
+  pthread_attr_t before;
+};
+
+TEST(Preparation, WithoutThreadsOfTheSystemIsDoneWhenAwaited) {
+  const NoThreads none;
+  CountingRace race;
+  Preparation ahead(3, 2);
+  ahead.prepareJudgement(race);
+  ahead.awaitJudgement(0);
+  EXPECT_EQ(race.judgements, 1);
+  ahead.prepareLoad(race, 1);
+  ahead.prepareLoad(race, 2);
+  ahead.awaitLoads([](size_t, size_t) {});
+  EXPECT_EQ(race.loads, 3);
+}
+
+TEST(InParallel, WithoutThreadsOfTheSystemIsDoneHere) {
+  const NoThreads none;
+  std::vector<int> done(20);
+  inParallel(done.size(), 4, [&](size_t i) { ++done[i]; });
+  EXPECT_EQ(done, std::vector<int>(20, 1));
 }
 
 TEST(Preparation, EndsAfterWhatWasAskedFor) {

@@ -52,7 +52,7 @@ absl::StatusOr<Compiled> compileText(const std::string &text,
                                      const CompileOptions &options) {
   DialectRegistry registry;
   registerCompilerDialects(registry);
-  MLIRContext context(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
   if (!module)
     return absl::InternalError("the layers alone are no module");

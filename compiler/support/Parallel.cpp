@@ -1,10 +1,24 @@
 #include "compiler/support/Parallel.h"
 
 #include <atomic>
-#include <thread>
-#include <vector>
+#include <system_error>
+#include <utility>
 
 namespace aitune {
+namespace {
+
+/// Whether the system gives a further thread, which runs `work`.
+template <typename Work>
+bool addThread(std::vector<std::thread> &threads, const Work &work) {
+  try {
+    threads.emplace_back(work);
+    return true;
+  } catch (const std::system_error &) {
+    return false;
+  }
+}
+
+} // namespace
 
 int threadsOrAll(int asked) {
   return asked > 0 ? asked
@@ -20,10 +34,47 @@ void inParallel(size_t count, int threads,
   };
   std::vector<std::thread> helpers;
   for (int i = 1; i < threads && static_cast<size_t>(i) < count; ++i)
-    helpers.emplace_back(run);
+    if (!addThread(helpers, run))
+      break;
   run();
   for (std::thread &helper : helpers)
     helper.join();
+}
+
+BackgroundTasks::~BackgroundTasks() {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    isOver = true;
+  }
+  changed.notify_all();
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+std::shared_future<void> BackgroundTasks::add(std::function<void()> task) {
+  auto future = std::async(std::launch::deferred, std::move(task)).share();
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    waiting.push_back(future);
+  }
+  changed.notify_one();
+  if (threads.size() < static_cast<size_t>(mostThreads))
+    addThread(threads, [this] { runAll(); });
+  return future;
+}
+
+void BackgroundTasks::runAll() {
+  std::unique_lock<std::mutex> lock(mutex);
+  for (;;) {
+    changed.wait(lock, [&] { return isOver || !waiting.empty(); });
+    if (waiting.empty())
+      return;
+    const std::shared_future<void> task = std::move(waiting.front());
+    waiting.pop_front();
+    lock.unlock();
+    task.wait();
+    lock.lock();
+  }
 }
 
 } // namespace aitune

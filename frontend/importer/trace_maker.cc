@@ -89,7 +89,7 @@ void TraceMaker::MakeOpaque(ValueId id, const std::string& why) {
 }
 
 std::string TraceMaker::Import() {
-  mlir::MLIRContext context;
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   report_ = {};
   absl::StatusOr<mlir::OwningOpRef<mlir::ModuleOp>> module =
       ImportTrace(trace_, context, &report_);

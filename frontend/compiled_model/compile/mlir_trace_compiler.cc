@@ -156,7 +156,9 @@ absl::StatusOr<CompiledTrace> ImportAndCompile(const Trace& trace,
   double import_seconds = 0;
   std::vector<WrongCandidate> wrong;  // of kernels that LibTorch runs instead
   for (int attempt = 0;; ++attempt) {
-    mlir::MLIRContext context;
+    // Its verifier alone would use more threads, and make them without an error
+    // where the system gives none.
+    mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
     ImportReport report;
     const auto start = std::chrono::steady_clock::now();
     if (options.progress) options.progress("import", 0, 0);

@@ -1,9 +1,12 @@
 #include "compiler/tune/TuningDatabase.h"
 
+#include <sys/statvfs.h>
+
 #include <filesystem>
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "nlohmann/json.hpp"
@@ -117,10 +120,29 @@ TuningRecord fromJson(const nlohmann::json &json) {
   return record;
 }
 
+/// Whether the file system that the file is on lets nobody write.
+bool isReadOnly(const std::string &path) {
+  struct statvfs info;
+  return statvfs(path.c_str(), &info) == 0 && (info.f_flag & ST_RDONLY) != 0;
+}
+
+/// SQLite's name of a file that nobody writes to, so that it needs no files
+/// beside it.
+std::string immutableName(const std::string &path) {
+  std::error_code error;
+  const std::string absolute =
+      std::filesystem::absolute(path, error).lexically_normal().string();
+  return absl::StrCat(
+      "file://",
+      absl::StrReplaceAll(absolute, {{"%", "%25"}, {"?", "%3f"}, {"#", "%23"}}),
+      "?immutable=1");
+}
+
 } // namespace
 
 absl::StatusOr<std::unique_ptr<TuningDatabase>>
 TuningDatabase::open(const std::string &path) {
+  const bool readOnly = isReadOnly(path);
   const std::filesystem::path folder =
       std::filesystem::path(path).parent_path();
   std::error_code ignored;
@@ -128,14 +150,21 @@ TuningDatabase::open(const std::string &path) {
     std::filesystem::create_directories(folder, ignored);
   sqlite3 *handle = nullptr;
   const int opened = sqlite3_open_v2(
-      path.c_str(), &handle,
-      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX,
+      readOnly ? immutableName(path).c_str() : path.c_str(), &handle,
+      SQLITE_OPEN_FULLMUTEX |
+          (readOnly ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
+                    : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE),
       nullptr);
   std::unique_ptr<TuningDatabase> database(new TuningDatabase(handle, path));
   if (opened != SQLITE_OK)
     return database->error("open");
   sqlite3_busy_timeout(handle, kBusyMilliseconds);
   AITUNE_ASSIGN_OR_RETURN(int64_t id, database->number(kReadApplicationId));
+  if (readOnly && id != kApplicationId)
+    return absl::FailedPreconditionError(
+        absl::StrCat("'", path, "' is no tuning database"));
+  if (readOnly)
+    return database;
   // The identifier comes with the tables, in one transaction.
   if (id != kApplicationId)
     AITUNE_RETURN_IF_ERROR(database->create());

@@ -40,7 +40,8 @@ public:
   /// Opens or creates the file; its folder is created too. Any number of
   /// processes and threads may open a new file at once. kFailedPrecondition
   /// when it is no database of this kind, kPermissionDenied or kUnavailable
-  /// when it can't be opened; the text names the file.
+  /// when it can't be opened; the text names the file. On a file system that
+  /// can only be read, so can the database.
   static absl::StatusOr<std::unique_ptr<TuningDatabase>>
   open(const std::string &path);
   ~TuningDatabase();

@@ -1,5 +1,7 @@
 #include "compiler/tune/TuningDatabase.h"
 
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -106,6 +108,41 @@ TEST(TuningDatabase, ADamagedImportAddsNothing) {
   EXPECT_EQ(imported.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(imported.status().message()), HasSubstr("line 2"));
   EXPECT_EQ(other->summarize()->records, 0);
+}
+
+/// In a process of its own, as only its file systems are then changed.
+TEST(TuningDatabase, OnAReadOnlyFileSystemIsRead) {
+  constexpr int kNoMount = 77;
+  const std::string folder = testing::TempDir() + "tuning # read%20only?";
+  std::filesystem::create_directories(folder);
+  const auto body = [&] {
+    if (unshare(CLONE_NEWNS | (geteuid() == 0 ? 0 : CLONE_NEWUSER)) != 0 ||
+        mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        mount("none", folder.c_str(), "tmpfs", 0, nullptr) != 0)
+      return kNoMount;
+    const std::string path = folder + "/schedules.db";
+    if (!open(path)->record({makeRecord("k", "a", 9)}).ok())
+      return 1;
+    if (mount("none", folder.c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY,
+              nullptr) != 0)
+      return kNoMount;
+    const auto database = open(path);
+    const auto found = database->find("k", "cpu");
+    if (!found.ok() || found->size() != 1)
+      return 2;
+    if (!absl::IsPermissionDenied(database->record({makeRecord("k", "b", 8)})))
+      return 3;
+    return TuningDatabase::open(folder + "/none.db").ok() ? 4 : 0;
+  };
+  const pid_t child = fork();
+  if (child == 0)
+    _exit(body());
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == kNoMount)
+    GTEST_SKIP() << "this user may not mount a tmpfs";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST(TuningDatabase, RefusesFilesOfOthers) {

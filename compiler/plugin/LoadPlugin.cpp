@@ -11,6 +11,7 @@
 #include "compiler/plugin/LoadedPlugins.h"
 #include "compiler/support/PluginName.h"
 #include "runtime/hash/sha256.h"
+#include "runtime/status/regular_file.h"
 #include "llvm/Config/llvm-config.h"
 
 namespace aitune {
@@ -20,6 +21,9 @@ absl::Status loadPlugin(const std::string &path) {
     return absl::InvalidArgumentError(
         absl::StrCat("plug-in ", path, ": ", why));
   };
+  if (const absl::Status status = CheckRegularFile(path); !status.ok())
+    return absl::Status(status.code(),
+                        absl::StrCat("plug-in ", status.message()));
   // A path without a slash would be looked for among the system's libraries.
   const std::unique_ptr<char, decltype(&std::free)> absolute(
       realpath(path.c_str(), nullptr), &std::free);

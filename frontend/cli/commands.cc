@@ -27,6 +27,7 @@
 #include "runtime/bundle/bundle.h"
 #include "runtime/cache/default_folder.h"
 #include "runtime/cpu/cpu_quota.h"
+#include "runtime/status/regular_file.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune::cli {
@@ -84,6 +85,7 @@ absl::Status CheckTuningDatabase(const Options& options) {
 }
 
 absl::StatusOr<std::string> ReadSource(const std::string& path) {
+  AITUNE_RETURN_IF_ERROR(CheckRegularFile(path));
   std::ifstream file(path);
   std::string source{std::istreambuf_iterator<char>(file), {}};
   if (!file) return absl::NotFoundError(absl::StrCat(path, ": can't be read"));

@@ -6,6 +6,7 @@
 #include "compiler/tune/TuningDatabase.h"
 #include "frontend/cli/commands.h"
 #include "runtime/cache/default_folder.h"
+#include "runtime/status/regular_file.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune::cli {
@@ -47,6 +48,7 @@ absl::StatusOr<int> ManageTuning(const Options& options) {
       return kSuccess;
     }
     case TuningAction::kImport: {
+      AITUNE_RETURN_IF_ERROR(CheckRegularFile(options.tuning_file));
       AITUNE_ASSIGN_OR_RETURN(int64_t count,
                               database->importFrom(options.tuning_file));
       std::cout << count << " measurements read\n";

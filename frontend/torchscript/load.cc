@@ -30,6 +30,9 @@ namespace {
 absl::Status CheckFile(const std::string& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
+  if (status.type() == std::filesystem::file_type::none)
+    return absl::NotFoundError(
+        absl::StrCat(path, ": cannot be read: ", error.message()));
   if (!std::filesystem::exists(status))
     return absl::NotFoundError(absl::StrCat(path, ": no such file"));
   if (std::filesystem::is_directory(status)) {

@@ -7,10 +7,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/values/torch_util.h"
+#include "runtime/status/regular_file.h"
 
 namespace aitune::frontend {
 
 absl::Status LoadOperatorLibrary(const std::string& path) {
+  if (const absl::Status status = CheckRegularFile(path); !status.ok())
+    return absl::Status(status.code(),
+                        absl::StrCat("library ", status.message()));
   // A path without a slash would be looked for among the system's libraries.
   std::error_code error;
   const std::filesystem::path absolute =

@@ -6,7 +6,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -21,6 +23,7 @@
 #include "frontend/reduce/program.h"
 #include "frontend/reduce/search.h"
 #include "frontend/values/gpu.h"
+#include "runtime/bundle/bundle.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune::cli {
@@ -60,8 +63,32 @@ struct OutputPaths {
   std::string model, inputs, text;
 };
 
+// The folders that a command makes. Those that nothing was written to go with
+// this.
+class MadeFolders {
+ public:
+  ~MadeFolders() {
+    std::error_code not_empty;
+    for (const std::filesystem::path& folder : made_)
+      std::filesystem::remove(folder, not_empty);
+  }
+
+  void Make(const std::filesystem::path& folder, std::error_code& error) {
+    std::error_code ignored;
+    for (std::filesystem::path path = folder;
+         !path.empty() && !std::filesystem::exists(path, ignored);
+         path = path.parent_path())
+      made_.push_back(path);
+    if (!folder.empty()) std::filesystem::create_directories(folder, error);
+  }
+
+ private:
+  std::vector<std::filesystem::path> made_;  // the innermost first
+};
+
 // Where --output says, with the folder made.
-absl::StatusOr<OutputPaths> MakeOutputPaths(const std::string& output) {
+absl::StatusOr<OutputPaths> MakeOutputPaths(const std::string& output,
+                                            MadeFolders& made) {
   std::string stem =
       absl::EndsWith(output, ".pt")
           ? std::string(absl::StripSuffix(output, ".pt"))
@@ -70,8 +97,13 @@ absl::StatusOr<OutputPaths> MakeOutputPaths(const std::string& output) {
                 .string();
   const std::filesystem::path folder =
       std::filesystem::path(stem).parent_path();
+  if (!absl::EndsWith(output, ".pt") && IsBundle(folder))
+    return absl::InvalidArgumentError(
+        absl::StrCat("--output ", folder.string(),
+                     ": holds what `aitune deploy` saved, which would be "
+                     "replaced; give another folder"));
   std::error_code error;
-  if (!folder.empty()) std::filesystem::create_directories(folder, error);
+  made.Make(folder, error);
   if (error)
     return absl::PermissionDeniedError(
         absl::StrCat("--output ", output, ": the folder ", folder.string(),
@@ -204,8 +236,9 @@ absl::StatusOr<int> Reduce(const Options& options, Progress& progress) {
   AITUNE_RETURN_IF_ERROR(RefuseOptions(options));
   AITUNE_RETURN_IF_ERROR(
       Device::ParseCpuOrGpu(options.compile.device).status());
+  MadeFolders made;
   AITUNE_ASSIGN_OR_RETURN(const OutputPaths paths,
-                          MakeOutputPaths(options.output_file));
+                          MakeOutputPaths(options.output_file, made));
   for (const std::string& path : {paths.model, paths.inputs, paths.text})
     AITUNE_RETURN_IF_ERROR(CheckIsNotRead(options, "--output", path));
   AITUNE_ASSIGN_OR_RETURN(const Subject subject,
@@ -224,7 +257,7 @@ absl::StatusOr<int> Reduce(const Options& options, Progress& progress) {
                                    " does not fail: eager itself raises (",
                                    eager.status().message(), ")"));
 
-  const std::function<bool()> interrupted = StopOn({SIGINT, SIGTERM});
+  const std::function<bool()> interrupted = StopOn({SIGINT, SIGTERM, SIGHUP});
   bool searching = false;
   const std::function<bool()> stop = [&] {
     return interrupted() || (searching && options.reduce_seconds > 0 &&

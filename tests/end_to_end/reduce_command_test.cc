@@ -122,6 +122,35 @@ TEST(Reduce, WhatDoesNotFailSaysSo) {
               HasSubstr("does not show the failure crash but wrong"));
 }
 
+TEST(Reduce, FindingNothingLeavesNoFolder) {
+  EXPECT_EQ(Aitune(std::string(kReduce) + "--output none/inner").code, 4);
+  EXPECT_FALSE(std::filesystem::exists(Path("none")));
+}
+
+TEST(Reduce, ASavedModelIsNotReplaced) {
+  ASSERT_EQ(Aitune("deploy whole.pt --input 'float32[8,16]' --no-cache "
+                   "--no-measure --seconds 0.02 --save saved/")
+                .code,
+            0);
+  const Outcome outcome = Aitune(std::string(kReduce) + "--output saved");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(ErrorLine(outcome),
+              HasSubstr("holds what `aitune deploy` saved"));
+}
+
+TEST(Reduce, AClosedTerminalLeavesNothingBehind) {
+  const Outcome outcome = Shell(
+      "unset BUILD_WORKING_DIRECTORY; mkdir -p temporary; "
+      "TMPDIR=$PWD/temporary " +
+      ProgramPath() + " " + kReduce + kWrong +
+      "--output closed & "
+      "until [ -e closed/model.txt ]; do sleep 0.05; done; "
+      "kill -HUP $!; wait $!; ls -A temporary");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("best so far"));
+  EXPECT_TRUE(std::filesystem::is_empty(Path("temporary"))) << outcome.out;
+}
+
 TEST(Reduce, RefusesWhatHasNoMeaning) {
   for (const auto& [arguments, code, text] :
        {std::tuple("reduce none.pt", 1, "none.pt"),

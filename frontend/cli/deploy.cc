@@ -13,6 +13,7 @@
 #include "frontend/cli/output_files.h"
 #include "frontend/cli/table.h"
 #include "frontend/torchscript/model_tensors.h"
+#include "runtime/backend/registry.h"
 #include "runtime/bundle/bundle_signature.h"
 #include "runtime/status/status_macros.h"
 #include "runtime/strategy/strategy.h"
@@ -100,6 +101,13 @@ absl::Status PublishReport(const Options& options,
       object.dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
+// Refuses a kind that there is not, with the words of CreateBackend.
+absl::Status CheckBackend(const std::string& name) {
+  for (const BackendDescription& backend : ListBackends())
+    if (backend.name == name) return absl::OkStatus();
+  return CreateBackend(name, {}).status();
+}
+
 bool Compiles(const ait::BackendChoice& backend) {
   return backend.first == "TorchInductorBackend" ||
          backend.first == "TorchAOBackend";
@@ -159,6 +167,7 @@ absl::StatusOr<int> Deploy(const Options& options, Progress& progress) {
   for (const std::string& text : options.backends) {
     AITUNE_ASSIGN_OR_RETURN(ait::BackendChoice choice,
                             ait::ParseBackendChoice(text));
+    AITUNE_RETURN_IF_ERROR(CheckBackend(choice.first));
     tuning.backends.push_back(std::move(choice));
   }
   if (!tuning.backends.empty() &&

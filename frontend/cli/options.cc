@@ -2,7 +2,11 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <limits>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "frontend/cli/option_groups.h"
 
@@ -123,7 +127,7 @@ void AddTolerance(CLI::App& app, Options& options, const std::string& group) {
                  "float64 1e-9; float16 and bfloat16 twice eager's own "
                  "distance to a float32 run")
       ->type_name("X")
-      ->check(NumberFrom(0, "a tolerance"))
+      ->check(NumberFrom(0, "a tolerance", std::numeric_limits<double>::max()))
       ->group(group);
 }
 
@@ -350,7 +354,7 @@ void AddReduce(CLI::App& root, Options& options) {
   app->add_option("--tolerance", options.tolerance,
                   "Largest error to eager, as of tune")
       ->type_name("X")
-      ->check(NumberFrom(0, "a tolerance"))
+      ->check(NumberFrom(0, "a tolerance", std::numeric_limits<double>::max()))
       ->group(group);
   app->add_option("--seconds", options.reduce_seconds,
                   "Time to spend, after which the best so far stays; 0, the "
@@ -379,6 +383,36 @@ void RefuseEmptyValues(CLI::App& app) {
         ""));
   }
   for (CLI::App* command : app.get_subcommands({})) RefuseEmptyValues(*command);
+}
+
+// "ls, verify, prune and stats".
+std::string SubcommandsOf(const CLI::App& app) {
+  std::string names;
+  const std::vector<const CLI::App*> commands = app.get_subcommands({});
+  for (size_t i = 0; i < commands.size(); ++i) {
+    const char* const separator = i == 0                     ? ""
+                                  : i + 1 == commands.size() ? " and "
+                                                             : ", ";
+    names += separator + commands[i]->get_name();
+  }
+  return names;
+}
+
+// What is wrong with a command line whose command needs another one; empty if
+// it is something else.
+std::string MissingSubcommand(const CLI::App& app, int argc,
+                              const char* const* argv) {
+  for (const CLI::App* command : app.get_subcommands()) {
+    if (command->get_require_subcommand_min() == 0 ||
+        !command->get_subcommands().empty())
+      continue;
+    const std::string given =
+        argc > 2 ? std::string("\"") + argv[2] + "\" is not a command of "
+                 : std::string("no command given to ");
+    return given + command->get_name() + "; there are " +
+           SubcommandsOf(*command);
+  }
+  return "";
 }
 
 // The options of the command that were given.
@@ -441,6 +475,9 @@ std::optional<int> ParseCommandLine(int argc, const char* const* argv,
     return app.exit(help, std::cout, std::cerr);
   } catch (const CLI::ParseError& error) {
     std::string text = error.what();
+    if (std::string missing = MissingSubcommand(app, argc, argv);
+        !missing.empty())
+      text = std::move(missing);
     if (app.get_subcommands().empty()) {
       text = argc > 1 ? std::string("\"") + argv[1] + "\" is not a command"
                       : "no command given";

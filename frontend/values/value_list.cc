@@ -179,6 +179,9 @@ absl::StatusOr<ValueList> LoadSamples(const std::string& path,
   // Opening a pipe would wait for its other end.
   std::error_code error;
   const auto file_status = std::filesystem::status(path, error);
+  if (file_status.type() == std::filesystem::file_type::none)
+    return absl::NotFoundError(
+        absl::StrCat(path, ": cannot be read: ", error.message()));
   if (std::filesystem::exists(file_status) &&
       !std::filesystem::is_regular_file(file_status))
     return absl::InvalidArgumentError(
@@ -217,6 +220,12 @@ absl::StatusOr<ValueList> LoadSamples(const std::string& path,
         path,
         ": it has a Python complex number, which LibTorch does not read; save "
         "a tensor, such as torch.tensor(1+2j), and have forward take that"));
+  // Such as that it expected a dict where a class of Python's is one.
+  if (absl::StrContains(status.message(), "INTERNAL ASSERT"))
+    return absl::InvalidArgumentError(absl::StrCat(
+        path,
+        ": it has objects of Python's, as a state_dict or a module has; save "
+        "a tensor, or a list, a tuple or a dict of inputs"));
   if (!status.ok()) return status;
   return samples;
 }

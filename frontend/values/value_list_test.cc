@@ -52,6 +52,22 @@ TEST(LoadSamples, SayOfAPythonComplexNumberWhatToGiveInstead) {
                 "forward take that");
 }
 
+// What Module.state_dict gives: an OrderedDict with an attribute.
+TEST(LoadSamples, SayOfAStateDictThatItIsNone) {
+  using namespace std::string_literals;  // with zeros inside
+  const std::string pickled =
+      "\x80\2ccollections\nOrderedDict\n)RX\1\0\0\0aK\1s"
+      "}X\x09\0\0\0_metadata}sb."s;
+  const std::string path = testing::TempDir() + "/state_dict.pt";
+  {
+    caffe2::serialize::PyTorchStreamWriter writer(path);
+    writer.writeRecord("data.pkl", pickled.data(), pickled.size());
+    writer.writeEndOfFile();
+  }
+  EXPECT_THAT(std::string(LoadSamples(path).status().message()),
+              AllOf(HasSubstr(path), HasSubstr("a state_dict")));
+}
+
 // A list of a tensor, and a dict of a tuple of another one.
 void SaveSamples(const std::string& path) {
   c10::Dict<std::string, std::tuple<at::Tensor, int64_t>> dict;

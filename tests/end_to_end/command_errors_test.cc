@@ -1,8 +1,10 @@
 // What the program says of what it can't do, or did wrong, and returns then.
 #include <caffe2/serialize/inline_container.h>
+#include <sys/stat.h>
 #include <torch/script.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <ostream>
 #include <string>
@@ -67,6 +69,10 @@ class Files : public testing::Environment {
         << bytes.substr(0, bytes.size() / 2);
 
     std::ofstream(Path("empty.pt")).flush();
+    std::filesystem::remove(Path("pipe"));
+    ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
+    std::filesystem::remove(Path("loop.pt"));
+    std::filesystem::create_symlink("loop.pt", Path("loop.pt"));
     WriteWithOtherSource("tiny.pt", "unknown.pt", "torch.relu", "torch.rulu");
   }
 };
@@ -81,6 +87,17 @@ TEST(CommandLine, FullDisk) {
     EXPECT_EQ(outcome.code, 1) << option;
     EXPECT_THAT(ErrorLine(outcome), HasSubstr("cannot be written")) << option;
   }
+}
+
+// Threads of so large a stack can't be made, as beyond a limit of their number.
+TEST(CommandLine, WithoutFurtherThreadsItGoesOn) {
+  const Outcome outcome =
+      Shell("ulimit -s 100000000 2>/dev/null || exit 77; " + ProgramPath() +
+            " tune tiny.pt --inputs samples.pt --seconds 0 --no-cache "
+            "--threads 1");
+  if (outcome.code == 77) GTEST_SKIP() << "the stack's size is limited";
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("agrees with eager"));
 }
 
 // In a file system of its own, which only root may mount.
@@ -209,6 +226,24 @@ INSTANTIATE_TEST_SUITE_P(
         {"UnknownOperator", "tune unknown.pt --input 'float32[1,8]'", 1,
          "rulu"},
         {"Directory", "tune . --input 'float32[1,8]'", 1, "."},
+        {"LinksInACircle", "tune loop.pt --input 'float32[1,8]'", 1,
+         "loop.pt: cannot be read: Too many levels of symbolic links"},
+        {"SampleLinksInACircle", "tune tiny.pt --inputs loop.pt", 1,
+         "loop.pt: cannot be read: Too many levels of symbolic links"},
+        {"LibraryIsAPipe", "tune tiny.pt --inputs samples.pt --library pipe", 1,
+         "library pipe: is a pipe"},
+        {"PlugInIsAPipe", "tune tiny.pt --inputs samples.pt --plugin pipe", 1,
+         "plug-in pipe: is a pipe"},
+        {"ReplacementIsAPipe",
+         "tune tiny.pt --inputs samples.pt --substitute aten::relu=pipe", 1,
+         "pipe: is a pipe"},
+        {"ReplacementIsADirectory",
+         "tune tiny.pt --inputs samples.pt --substitute aten::relu=.", 1,
+         ".: is a directory"},
+        {"MeasurementsAreAPipe",
+         "tuning import pipe --tuning-database pipes.db", 1, "pipe: is a pipe"},
+        {"MeasurementsAreADirectory",
+         "tuning import . --tuning-database pipes.db", 1, ".: is a directory"},
         {"NoInputs", "tune tiny.pt", 1, "--input"},
         {"NoSubmodule", "tune whole.pt --input 'float32[2]' --disable half", 1,
          "no submodule half; it has part"},
@@ -243,6 +278,15 @@ INSTANTIATE_TEST_SUITE_P(
         {"BatchOutOfTheRange",
          "deploy tiny.pt --input 'float32[1..4,8]' --batches 2,9", 1,
          "9, which is not in the range 1..4"},
+        {"NoSuchBackend",
+         "deploy tiny.pt --inputs samples.pt --backend Nope --no-measure", 1,
+         "there is no backend 'Nope'"},
+        {"NoToleranceAtAll", "tune tiny.pt --tolerance inf", 2, "a tolerance"},
+        {"UnknownCommandOfCache", "cache foo", 2,
+         "\"foo\" is not a command of cache; there are ls, verify, prune and "
+         "stats"},
+        {"NoCommandOfTuning", "tuning", 2,
+         "no command given to tuning; there are stats, export and import"},
         {"NoCacheThere", "cache ls --cache nowhere", 1, "there is none"},
         {"FactorWithoutSlow", "reduce tiny.pt --inputs samples.pt --factor 2",
          1, "it goes with --failure slow"},

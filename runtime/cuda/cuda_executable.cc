@@ -230,7 +230,11 @@ absl::Status CudaExecutable::Impl::RunAt(const CudaInstance& instance,
                                          CUstream stream, bool with_graph) {
   // The first run of a context has the libraries load their code, which a
   // recording does not allow.
-  if (!with_graph || !context.ran)
+  if (!context.ran) {
+    const RelaxedCapture relaxed(device.driver());
+    return RunSteps(instance, context, from, to, outputs, stream);
+  }
+  if (!with_graph)
     return RunSteps(instance, context, from, to, outputs, stream);
   CudaInstance::Recording recording;
   recording.mutex = &recording_mutex;
@@ -304,6 +308,7 @@ absl::StatusOr<std::unique_ptr<CudaExecutable>> CudaExecutable::Load(
     const Options& options) {
   AITUNE_ASSIGN_OR_RETURN(const ContextScope scope,
                           ContextScope::Enter(device));
+  const RelaxedCapture relaxed(device.driver());
   AITUNE_ASSIGN_OR_RETURN(Stream recorder, Stream::Create(device));
   std::shared_ptr<DeviceMemory> memory = options.memory;
   if (memory == nullptr)
@@ -396,6 +401,7 @@ absl::Status CudaExecutable::RunPart(absl::Span<const TensorView> inputs,
   const auto stream = static_cast<CUstream>(stream_of_caller);
   AITUNE_ASSIGN_OR_RETURN(const ContextScope scope,
                           ContextScope::Enter(impl_->device));
+  const RelaxedCapture relaxed(impl_->device.driver());
   AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const CudaInstance> instance,
                           impl_->Get(inputs));
   AITUNE_RETURN_IF_ERROR(instance->CheckOutputs(outputs));
@@ -437,6 +443,7 @@ absl::StatusOr<std::vector<StepProfile>> CudaExecutable::Profile(
   Impl& impl = *impl_;
   AITUNE_ASSIGN_OR_RETURN(const ContextScope scope,
                           ContextScope::Enter(impl.device));
+  const RelaxedCapture relaxed(impl.device.driver());
   Stream own;
   if (stream_of_caller == nullptr) {
     AITUNE_ASSIGN_OR_RETURN(own, Stream::Create(impl.device));

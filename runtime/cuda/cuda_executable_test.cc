@@ -218,7 +218,7 @@ TEST_F(CudaExecutableTest, AKernelLetsTheNextStartEarlyIfThatOneWaits) {
 // What a caller sees of calls on its own stream with its own memory.
 struct Asked {
   std::vector<CUstream> streams;  // streams of launches of kernels and graphs
-  int waits = 0, allocations = 0, copies = 0;
+  int waits = 0, allocations = 0, copies = 0, relaxations = 0;
 } asked;
 
 template <typename Function>
@@ -249,6 +249,18 @@ const Device& NoticingDevice() {
     ++asked.waits;
     return CUDA_SUCCESS;
   };
+  const auto ask = +[](CUevent) {
+    ++asked.waits;
+    return CUDA_SUCCESS;
+  };
+  const auto wait_for_event = +[](CUstream, CUevent, unsigned) {
+    ++asked.waits;
+    return CUDA_SUCCESS;
+  };
+  const auto relax = +[](CUstreamCaptureMode*) {
+    ++asked.relaxations;
+    return CUDA_SUCCESS;
+  };
   const auto allocate = +[](CUdeviceptr* address, size_t bytes) {
     ++asked.allocations;
     return OfTheFake("cuMemAlloc_v2",
@@ -268,6 +280,9 @@ const Device& NoticingDevice() {
        {"cuGraphLaunch", reinterpret_cast<void*>(launch_graph)},
        {"cuStreamSynchronize", reinterpret_cast<void*>(wait)},
        {"cuCtxSynchronize", reinterpret_cast<void*>(wait_for_all)},
+       {"cuEventQuery", reinterpret_cast<void*>(ask)},
+       {"cuStreamWaitEvent", reinterpret_cast<void*>(wait_for_event)},
+       {"cuThreadExchangeStreamCaptureMode", reinterpret_cast<void*>(relax)},
        {"cuMemAlloc_v2", reinterpret_cast<void*>(allocate)},
        {"cuMemcpyDtoDAsync_v2", reinterpret_cast<void*>(copy)}});
 }
@@ -297,6 +312,7 @@ TEST_F(CudaExecutableTest, CallsWorkInTheCallersMemoryOnTheCallersStream) {
     EXPECT_THAT(asked.streams, testing::SizeIs(graphs ? 3 : 6));
     EXPECT_THAT(asked.streams, testing::Each(stream));
     EXPECT_EQ(asked.waits, 0);
+    EXPECT_EQ(asked.relaxations, 0);
     EXPECT_EQ(asked.allocations, 0);
     EXPECT_EQ(asked.copies, 0);
     executable_.reset();

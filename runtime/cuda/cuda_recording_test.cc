@@ -119,6 +119,12 @@ TEST_F(RecordingTest, ACallersRecordingIsNotLostByOtherCalls) {
   for (int stream : {2, 0, 3}) RunOn(StreamOf(stream));
   std::vector<float> x(40, 1), y;
   EXPECT_EQ(Run(x, y, StreamOf(2)), absl::OkStatus());
+  std::vector<RegionValue> outputs{View(y, {40})};
+  EXPECT_TRUE(
+      executable_->Profile({View(x, {40})}, absl::MakeSpan(outputs), 1).ok());
+  EXPECT_EQ(executable_->RunPart({View(x, {40})}, absl::MakeSpan(outputs), 1,
+                                 {}, StreamOf(2)),
+            absl::OkStatus());
   executable_->FreeKeptMemory();
   executable_.reset();
   ASSERT_EQ(Load(/*graphs=*/false), absl::OkStatus());

@@ -138,6 +138,8 @@ bool InstanceCache::IsFull() const {
 absl::StatusOr<std::shared_ptr<const CudaInstance>> InstanceCache::Get(
     const Key& key) {
   if (std::shared_ptr<const CudaInstance> found = Find(key)) return found;
+  // Libraries may allocate.
+  const RelaxedCapture relaxed(device_.driver());
   std::lock_guard<std::mutex> creation_lock(creation_mutex_);
   if (std::shared_ptr<const CudaInstance> found = Find(key)) return found;
   std::vector<std::shared_ptr<const CudaInstance>> evicted;

@@ -142,7 +142,8 @@ AIT_API ait_error* ait_module_replace_weights(ait_module* module,
                                               size_t count);
 
 /* Gives back what is kept for later calls and no call is using: arenas, memory
- * for results, captured graphs. The next call allocates it again. */
+ * for results, captured graphs. The next call allocates it again. What calls in
+ * CUDA graphs of the caller use stays. */
 AIT_API ait_error* ait_module_free_kept_memory(const ait_module* module);
 
 /* Saves a tuned module to one file, or to a folder if `path` ends with "/",

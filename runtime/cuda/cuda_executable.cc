@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/cuda/cuda_instance.h"
 #include "runtime/cuda/instance_cache.h"
+#include "runtime/cuda/own_memory.h"
 #include "runtime/cuda/profiler_range.h"
 #include "runtime/cuda/stream_capture.h"
 #include "runtime/executable/input_binding.h"
@@ -23,31 +24,6 @@ using Addresses = absl::InlinedVector<void*, 16>;
 
 // So often in turn a recording may fail before no more is tried.
 constexpr int kMostFailures = 5;
-
-// Memory of one executable's own, which is filled on `stream`.
-class OwnMemory : public DeviceMemory {
- public:
-  OwnMemory(const Device& device, CUstream stream)
-      : device_(device), stream_(stream) {}
-  absl::StatusOr<std::shared_ptr<void>> Allocate(
-      int64_t bytes, const void* host, int32_t /*constant*/) override {
-    AITUNE_ASSIGN_OR_RETURN(DeviceBuffer buffer,
-                            DeviceBuffer::Allocate(device_, bytes));
-    if (host != nullptr) {
-      AITUNE_RETURN_IF_ERROR(device_.driver().Check(
-          device_.driver().cuMemcpyHtoDAsync(
-              reinterpret_cast<CUdeviceptr>(buffer.data()), host, bytes,
-              stream_),
-          "copying a constant to the GPU"));
-    }
-    auto owner = std::make_shared<DeviceBuffer>(std::move(buffer));
-    return std::shared_ptr<void>(owner, owner->data());
-  }
-
- private:
-  const Device& device_;
-  const CUstream stream_;
-};
 
 std::string Skipped(const Step& step, std::string_view more) {
   return absl::StrCat("skipping CUDA graphs due to unsupported operations: ",

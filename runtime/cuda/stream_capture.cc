@@ -9,6 +9,7 @@ namespace {
 // Keys that are no number of the driver's, which counts from 1 on.
 constexpr StreamKey kLegacy = ~StreamKey{0};
 constexpr StreamKey kOfThread = StreamKey{1} << 63;
+constexpr StreamKey kRecording = StreamKey{1} << 62;
 
 using Flag = std::shared_ptr<std::atomic<bool>>;
 
@@ -28,6 +29,10 @@ absl::StatusOr<StreamKey> KeyOf(const Driver& driver, CUstream stream) {
     thread_local const StreamKey number = ++threads;
     return kOfThread | number;
   }
+  // The driver tells no number meanwhile, and the recording would be lost. The
+  // stream lives on, so its handle is no other's.
+  if (IsRecording(driver, stream))
+    return kRecording | reinterpret_cast<StreamKey>(stream);
   unsigned long long id = 0;
   AITUNE_RETURN_IF_ERROR(driver.Check(driver.cuStreamGetId(stream, &id),
                                       "asking for a stream's number"));

@@ -217,7 +217,10 @@ CUresult NewStream(CUstream* stream, unsigned) {
   *stream = reinterpret_cast<CUstream>(0x1000 + ++TheFakeGpu().last_handle);
   return CUDA_SUCCESS;
 }
+// Seen on an H200: refused for a stream that records, whatever the modes are.
 CUresult StreamId(CUstream stream, unsigned long long* id) {
+  if (IsRecorded(stream))
+    return Disturb(*RecordingOn(stream), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   const auto& ids = TheFakeGpu().stream_ids;
   const auto found = ids.find(stream);
   *id =

@@ -35,9 +35,9 @@ absl::Status BuildQuotient(OpImporter& call) {
                              ? call.ResultDataType()
                              : operands.ScalingType(call.ResultDataType());
   if (dtype == DataType::kBool) return Reject("not defined on bool");
-  Value lhs = operands.Tensor(0, dtype);
+  Value lhs = operands.StoredTensor(0, dtype);
   return call.SetResult(
-      call.Binary<Op>(lhs, call.CheckDivisor(operands.Tensor(1, dtype))));
+      call.Binary<Op>(lhs, call.CheckDivisor(operands.StoredTensor(1, dtype))));
 }
 
 // As BuildBinary; on bool the operator is `BoolOp`.
@@ -103,8 +103,12 @@ absl::Status BuildDivide(OpImporter& call) {
   const DataType dtype = operands.ScalingType(call.ResultDataType());
   if (dtype == DataType::kBool)
     return Reject("division is not defined on bool");
-  Value lhs = operands.Tensor(0, dtype);
-  Value rhs = call.CheckDivisor(operands.Tensor(1, dtype));
+  const auto operand = [&](size_t index) {
+    return rounding.empty() ? operands.Tensor(index, dtype)
+                            : operands.StoredTensor(index, dtype);
+  };
+  Value lhs = operand(0);
+  Value rhs = call.CheckDivisor(operand(1));
   if (rounding == "floor")
     return call.SetResult(call.Binary<ait::FloorDivideOp>(lhs, rhs));
   if (!rounding.empty() && rounding != "trunc")

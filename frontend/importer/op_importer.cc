@@ -157,9 +157,12 @@ Value OpImporter::Iota(ArrayRef<AffineExpr> sizes, int64_t dim, double start,
 }
 
 Value OpImporter::Materialize(const Operand& operand, DataType dtype,
-                              ArrayRef<AffineExpr> like_sizes) {
+                              ArrayRef<AffineExpr> like_sizes,
+                              bool must_round) {
   if (operand.number) return Full(*operand.number, like_sizes, dtype);
-  return Expand(Convert(operand.tensor, dtype), like_sizes);
+  return Expand(must_round ? Convert(operand.tensor, dtype)
+                           : ConvertUnrounded(operand.tensor, dtype),
+                like_sizes);
 }
 
 // ---- Views and movement ----

@@ -143,9 +143,11 @@ class OpImporter {
   // start + step * i along axis `dim` of a tensor with these sizes.
   mlir::Value Iota(llvm::ArrayRef<mlir::AffineExpr> sizes, int64_t dim,
                    double start, double step, DataType dtype);
-  // The operand as a tensor of `dtype` (a number: with `like_sizes`).
+  // The operand as a tensor of `dtype` (a number: with `like_sizes`), as it is
+  // stored; without `must_round` a kernel need not round to 16 bits.
   mlir::Value Materialize(const Operand& operand, DataType dtype,
-                          llvm::ArrayRef<mlir::AffineExpr> like_sizes);
+                          llvm::ArrayRef<mlir::AffineExpr> like_sizes,
+                          bool must_round = true);
 
   // ---- Views and movement ----
   // The tensor in `dtype`, as an operator of LibTorch reads or stores it:

@@ -38,8 +38,14 @@ class PointwiseOperands {
   const Sizes& sizes() const { return sizes_; }
   const Operand& operator[](size_t index) const { return operands_[index]; }
 
-  // The operand in `dtype` and the broadcast sizes.
+  // The operand in `dtype` and the broadcast sizes. Arithmetic on 16 bits that
+  // is in float32 (ComputeType) need not round what it reads.
   mlir::Value Tensor(size_t index, DataType dtype) {
+    return call_->Materialize(operands_[index], dtype, sizes_,
+                              IsHalf(dtype) || !IsHalf(result_type()));
+  }
+  // The same for what jumps, which must round.
+  mlir::Value StoredTensor(size_t index, DataType dtype) {
     return call_->Materialize(operands_[index], dtype, sizes_);
   }
 

@@ -207,24 +207,28 @@ double CandidateBench::run(size_t i, Tensors &into, bool isTimed) {
 /// `seconds`, and until runs find their pages. The microseconds of the last
 /// run.
 double CandidateBench::warmUp(size_t i, double seconds) {
-  double last = run(i, outputs[i], /*isTimed=*/true), all = last;
+  int64_t faults = 0;
+  auto runOnce = [&] {
+    const int64_t before = pageFaults();
+    const double microseconds = run(i, outputs[i], /*isTimed=*/true);
+    faults = pageFaults() - before;
+    return microseconds;
+  };
+  double last = runOnce(), all = last;
   for (int runs = 1; runs < kMostWarmUps && !isOut(i); ++runs) {
     const bool isNew = !hasRun && runs < kFirstWarmUps && all < kLongRun;
     if (!isNew && all >= seconds * 1e6)
       break;
     const double before = last;
-    last = run(i, outputs[i], /*isTimed=*/true);
+    last = runOnce();
     all += last;
     if (!isNew && last > kSettled * before)
       break;
   }
-  for (double spent = 0; spent < kMostFaultingMicroseconds && !isOut(i);) {
-    const int64_t faults = pageFaults();
-    last = run(i, outputs[i], /*isTimed=*/true);
-    spent += last;
-    if (pageFaults() - faults <= kFaultsPerMicrosecond * last)
-      break;
-  }
+  for (double spent = last; faults > kFaultsPerMicrosecond * last &&
+                            spent < kMostFaultingMicroseconds && !isOut(i);
+       spent += last)
+    last = runOnce();
   return last;
 }
 

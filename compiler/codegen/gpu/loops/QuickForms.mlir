@@ -51,8 +51,19 @@ func.func private @stored_twice(%x: tensor<2048xf32>) -> (tensor<2048xf32>, tens
 // CHECK-NOT: = quick
 // CHECK: = expf(
 // CHECK-NOT: = quick
+// CHECK-LABEL: === rounded_before
+func.func private @cancels(%x: tensor<2048xf32>, %y: tensor<2048xf32>) -> tensor<2048xbf16> attributes {ait.kind = #ait.kind<loop>} {
+  %0 = ait.exp %x : tensor<2048xf32>
+  %1 = ait.sub %0, %y : tensor<2048xf32>
+  %2 = ait.convert %1 : tensor<2048xf32> -> tensor<2048xbf16>
+  return %2 : tensor<2048xbf16>
+}
+
+// One of 16 bits is of what is rounded.
+// CHECK: quickExp(
+// CHECK: to<bfloat>(
 // CHECK-LABEL: === sums
-func.func private @cancels(%x: tensor<2048xbf16>, %y: tensor<2048xbf16>) -> tensor<2048xbf16> attributes {ait.kind = #ait.kind<loop>} {
+func.func private @rounded_before(%x: tensor<2048xbf16>, %y: tensor<2048xbf16>) -> tensor<2048xbf16> attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.exp %x : tensor<2048xbf16>
   %1 = ait.sub %0, %y : tensor<2048xbf16>
   return %1 : tensor<2048xbf16>

@@ -93,8 +93,10 @@ void setKnownAt(FunctionOpInterface kernel, unsigned argument, KnownAt known);
 ArrayAttr getModuleSymbols(Operation *module);
 void setModuleSymbols(Operation *module, ArrayAttr symbols);
 
-/// Whether the model itself asks for the rounding of the ait.convert `convert`
-/// (ait.rounds): ait-promote-kernel-arithmetic then keeps it.
+/// Whether the ait.convert `convert` gives what eager stores (ait.rounds), as
+/// the model asks for it or an operator reads it: to 16 bits it rounds, and
+/// from 16 bits it converts what was rounded, also inside a kernel
+/// (ait-promote-kernel-arithmetic).
 bool mustRound(Operation *convert);
 void setMustRound(Operation *convert);
 

@@ -27,15 +27,16 @@ bool isNarrow(Type type) {
          (tensor.getElementType().isF16() || tensor.getElementType().isBF16());
 }
 
-/// Whether a little makes all the difference for the operation: those that are
-/// NaN or infinite beyond a bound, asin(1.0002) or the root of -1e-9 where
-/// eager's operand is 1 or 0, those that compare, also with the infinity that
-/// the rounding gives, and those that jump: floor(0.9999), the place of the
-/// first of several that are the same once they are rounded, and integers. The
-/// sine of a large number, whose neighbours have any other sine, and the
-/// difference of two that are nearly the same. Of a quotient that is so for
-/// what divides. A conversion that the model asks for, or that
-/// an operator makes as it reads what is stored, gives what eager has there.
+/// Whether it may make all the difference that eager rounds the operand, as it
+/// stores it:
+/// - at the end of a domain or beside a pole: asin(1.0002), the root or the
+///   logarithm of -1e-9, what is divided by 1e-9;
+/// - at a jump: comparisons, also with the infinity that the rounding gives,
+///   floor(0.9999), integers, the place of the first of several that are the
+///   same once they are rounded;
+/// - where the result is all error: the sine of a large number, the difference
+///   of two that are nearly the same;
+/// - in a conversion that gives what is stored (mlir::ait::mustRound).
 bool needsRounded(OpOperand &operand) {
   Operation *op = operand.getOwner();
   if (auto conversion = dyn_cast<ConvertOp>(op))
@@ -56,6 +57,16 @@ bool isNumber(Value value) {
   while (op && isMovement(op) && op->getNumOperands() == 1)
     op = op->getOperand(0).getDefiningOp();
   return isa_and_nonnull<FullOp>(op);
+}
+
+/// Whether that is so for one of the operations that read `value`, or moved.
+bool isReadRounded(Value value) {
+  return llvm::any_of(value.getUses(), [&](OpOperand &use) {
+    Operation *op = use.getOwner();
+    if (isMovement(op))
+      return llvm::any_of(op->getResults(), isReadRounded);
+    return needsRounded(use) && (isa<ConvertOp>(op) || !isNumber(value));
+  });
 }
 
 class Promotion {
@@ -118,19 +129,12 @@ private:
     return form;
   }
 
-  /// The f32 form of `value` as eager has it: rounded if it was computed.
-  Value rounded(Value value) {
-    if (!computed.contains(value))
-      return wide(value);
-    Value &form = roundedForms[value];
-    if (!form) {
-      Value stored =
-          convert(wideForms.lookup(value),
-                  cast<RankedTensorType>(value.getType()).getElementType());
-      setMustRound(stored.getDefiningOp());
-      form = convert(stored, builder.getF32Type());
-    }
-    return form;
+  /// `wideForm`, rounded to the type of `narrow`, as eager stores it.
+  Value store(Value wideForm, Value narrow) {
+    Value stored = convert(
+        wideForm, cast<RankedTensorType>(narrow.getType()).getElementType());
+    setMustRound(stored.getDefiningOp());
+    return stored;
   }
 
   void rewriteOperands(Operation *op, Form form) {
@@ -138,20 +142,22 @@ private:
       operand.set((this->*form)(operand.get()));
   }
 
-  /// The f32 form of an operand, rounded where that matters.
-  Value wideOperand(OpOperand &operand) {
-    Value value = operand.get();
-    const bool isStored = isa<ConvertOp>(operand.getOwner());
-    return needsRounded(operand) && (isStored || !isNumber(value))
-               ? rounded(value)
-               : wide(value);
+  /// Gives `result` its f32 form. Where a reader needs it rounded, all readers
+  /// get that, as if it was loaded: what they make of it may cancel.
+  void define(Value result, Value form) {
+    if (emulateEagerCasts || isReadRounded(result)) {
+      result.replaceAllUsesWith(store(form, result));
+      return;
+    }
+    wideForms[result] = form;
+    computed.insert(result);
   }
 
   /// A copy of `op` on other forms of its operands, with f32 results.
-  Operation *copyWide(Operation *op, function_ref<Value(OpOperand &)> form) {
+  Operation *copyWide(Operation *op, Form form) {
     OperationState state(op->getLoc(), op->getName());
-    for (OpOperand &operand : op->getOpOperands())
-      state.addOperands(form(operand));
+    for (Value operand : op->getOperands())
+      state.addOperands((this->*form)(operand));
     for (Type type : op->getResultTypes())
       state.addTypes(isNarrow(type)
                          ? Type(withElementType(cast<RankedTensorType>(type),
@@ -168,23 +174,14 @@ private:
         result.replaceAllUsesWith(wideResult);
         continue;
       }
-      Value form = wideResult;
-      if (emulateEagerCasts)
-        form = convert(
-            convert(form,
-                    cast<RankedTensorType>(result.getType()).getElementType()),
-            builder.getF32Type());
-      wideForms[result] = form;
-      computed.insert(result);
+      define(result, wideResult);
     }
   }
 
   void rewriteContraction(Operation *op) {
     if (!isNarrow(op->getResult(0).getType()))
       return rewriteOperands(op, &Promotion::narrow);
-    replaceByWide(op, copyWide(op, [&](OpOperand &operand) {
-                    return narrow(operand.get());
-                  }));
+    replaceByWide(op, copyWide(op, &Promotion::narrow));
   }
 
   /// Moves the wide form when the source was computed here, the narrow one when
@@ -193,9 +190,7 @@ private:
     if (llvm::any_of(op->getOperands(),
                      [&](Value value) { return computed.contains(value); }) &&
         isNarrow(op->getResult(0).getType()))
-      replaceByWide(op, copyWide(op, [&](OpOperand &operand) {
-                      return wide(operand.get());
-                    }));
+      replaceByWide(op, copyWide(op, &Promotion::wide));
   }
 
   void rewriteArithmetic(Operation *op) {
@@ -211,20 +206,22 @@ private:
       return replaceByWide(op, copy);
     }
     // Positions are counted exactly, and rounded once as they are stored.
-    if (isa<IotaOp>(op))
-      return roundLast(op, copyWide(op, nullptr)->getResult(0));
+    if (isa<IotaOp>(op)) {
+      Value result = op->getResult(0);
+      result.replaceAllUsesWith(
+          store(copyWide(op, &Promotion::wide)->getResult(0), result));
+      return;
+    }
     if (auto conversion = dyn_cast<ConvertOp>(op))
       return rewriteConversion(conversion);
-    replaceByWide(op, copyWide(op, [&](OpOperand &operand) {
-                    return wideOperand(operand);
-                  }));
+    replaceByWide(op, copyWide(op, &Promotion::wide));
   }
 
   /// A conversion between f32 and a narrow type is the change of form, unless
   /// the model itself asks for the rounding: then the result is as if loaded.
   /// Other types become narrow by way of f32, as they do in LibTorch.
   void rewriteConversion(ConvertOp conversion) {
-    Value source = wideOperand(conversion.getInputMutable());
+    Value source = wide(conversion.getInput());
     Value result = conversion.getResult();
     if (isNarrow(result.getType())) {
       if (!cast<RankedTensorType>(source.getType()).getElementType().isF32())
@@ -233,8 +230,7 @@ private:
         conversion.getInputMutable().assign(source);
         return;
       }
-      wideForms[result] = source;
-      computed.insert(result);
+      define(result, source);
     } else if (conversion.getType() == source.getType()) {
       result.replaceAllUsesWith(source);
     } else {
@@ -242,20 +238,11 @@ private:
     }
   }
 
-  /// Makes `wideResult`, rounded, the result of `op`.
-  void roundLast(Operation *op, Value wideResult) {
-    Value stored = convert(
-        wideResult,
-        cast<RankedTensorType>(op->getResult(0).getType()).getElementType());
-    setMustRound(stored.getDefiningOp());
-    op->getResult(0).replaceAllUsesWith(stored);
-  }
-
   func::FuncOp kernel;
   OpBuilder builder;
   bool emulateEagerCasts;
-  /// Narrow values by their f32 form, by their rounded form, and that in f32.
-  DenseMap<Value, Value> wideForms, narrowForms, roundedForms;
+  /// Narrow values by their f32 form and by their rounded form.
+  DenseMap<Value, Value> wideForms, narrowForms;
   /// Narrow values that exist in f32 only until they are stored.
   DenseSet<Value> computed;
 };

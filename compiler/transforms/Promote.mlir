@@ -89,7 +89,8 @@ func.func private @stored(%x: tensor<4xbf16>, %i: tensor<4xi64>) -> (tensor<4xf3
 
 // -----
 
-// Positions are those that are stored; of a quotient what divides is rounded.
+// Positions are those that are stored; what divides is rounded for all that
+// read it.
 // CHECK-LABEL: func.func private @positions
 // CHECK:         %[[I:.*]] = ait.iota {{.*}} : tensor<4xf32>
 // CHECK:         %[[N:.*]] = ait.convert %[[I]] {ait.rounds} : tensor<4xf32> -> tensor<4xbf16>
@@ -97,7 +98,7 @@ func.func private @stored(%x: tensor<4xbf16>, %i: tensor<4xi64>) -> (tensor<4xf3
 // CHECK:         %[[P:.*]] = ait.mul %[[W]], %[[W]] : tensor<4xf32>
 // CHECK:         %[[Q:.*]] = ait.convert %[[P]] {ait.rounds} : tensor<4xf32> -> tensor<4xbf16>
 // CHECK:         %[[R:.*]] = ait.convert %[[Q]] : tensor<4xbf16> -> tensor<4xf32>
-// CHECK:         ait.div %[[P]], %[[R]] : tensor<4xf32>
+// CHECK:         ait.div %[[R]], %[[R]] : tensor<4xf32>
 func.func private @positions() -> tensor<4xbf16> attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.iota {dim = 0 : i64, start = 0.0 : f64, step = 1.0 : f64} : tensor<4xbf16>
   %1 = ait.mul %0, %0 : tensor<4xbf16>

@@ -101,11 +101,11 @@ absl::Status PublishReport(const Options& options,
       object.dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-// Refuses a kind that there is not, with the words of CreateBackend.
+// Refuses a kind that there is not. Other errors come when it is made with its
+// configuration.
 absl::Status CheckBackend(const std::string& name) {
-  for (const BackendDescription& backend : ListBackends())
-    if (backend.name == name) return absl::OkStatus();
-  return CreateBackend(name, {}).status();
+  absl::Status status = CreateBackend(name).status();
+  return absl::IsNotFound(status) ? status : absl::OkStatus();
 }
 
 bool Compiles(const ait::BackendChoice& backend) {

@@ -30,6 +30,20 @@ inline void ChangeRecords(
   std::filesystem::rename(changed, path);
 }
 
+// Replaces the first `from` in the archive's data.pkl by `to`, which is as
+// long. Returns whether there is one.
+inline bool ReplaceInPickle(const std::string& path, const std::string& from,
+                            const std::string& to) {
+  bool found = false;
+  ChangeRecords(path, [&](const std::string& name, std::string record) {
+    if (name != "data.pkl") return record;
+    const size_t place = record.find(from);
+    found = place != std::string::npos;
+    return found ? record.replace(place, from.size(), to) : record;
+  });
+  return found;
+}
+
 }  // namespace aitune::frontend
 
 #endif  // AITUNE_FRONTEND_TESTING_RECORDS_H_

@@ -55,19 +55,11 @@ TEST_F(CudaExecutableTest, AnotherGpuStaysCurrent) {
 }
 
 TEST_F(CudaExecutableTest, AKernelAtLoadHasParametersForSizesToo) {
-  TestPlan plan;
-  plan.plan = FourTimes();
-  const int c = plan.Constant(0, {SizeExpression(4)}),
-            p = plan.Persistent({SizeExpression(4)});
-  CudaKernelLaunch* launch =
-      plan.AddStep({c}, {p}, /*initialization=*/true)->mutable_cuda_kernel();
-  launch->set_symbol("twice");
-  *launch->mutable_grid_x() = ToProto(SizeExpression(1));
-  launch->set_block_x(32);
+  const ExecutablePlan plan = FourTimesWithInitialization();
   std::vector<float> values(4, 1.0f);
   std::vector<ConstantTensor> constants(1);
   constants[0].view = View(values, {4});
-  auto loaded = CudaExecutable::Load(FakeDevice(), plan.plan, {"cubin"},
+  auto loaded = CudaExecutable::Load(FakeDevice(), plan, {"cubin"},
                                      std::move(constants), {}, {});
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   executable_ = *std::move(loaded);

@@ -17,10 +17,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-CUstream StreamOf(int caller) {
-  return reinterpret_cast<CUstream>(uintptr_t{64} * (caller + 1));
-}
-
 class RecordingTest : public CudaExecutableTest {
  protected:
   void SetUp() override {
@@ -297,21 +293,13 @@ TEST_F(OwnRecordingTest, OneThatOthersDisturbIsTriedAgain) {
 }
 
 TEST_F(OwnRecordingTest, IsNotDisturbedByLoadingAndFreeing) {
-  TestPlan plan;
-  plan.plan = FourTimes();
-  const int c = plan.Constant(0, {SizeExpression(4)}),
-            p = plan.Persistent({SizeExpression(4)});
-  CudaKernelLaunch* launch =
-      plan.AddStep({c}, {p}, /*initialization=*/true)->mutable_cuda_kernel();
-  launch->set_symbol("twice");
-  *launch->mutable_grid_x() = ToProto(SizeExpression(1));
-  launch->set_block_x(32);
+  const ExecutablePlan plan = FourTimesWithInitialization();
   std::vector<float> values(4, 1.0f);
   std::vector<ConstantTensor> constants(1);
   constants[0].view = View(values, {4});
   ExpectRuns(1);
   gpu.meanwhile = [&] {
-    auto other = CudaExecutable::Load(FakeDevice(), plan.plan, {"cubin"},
+    auto other = CudaExecutable::Load(FakeDevice(), plan, {"cubin"},
                                       std::move(constants), {}, {});
     ASSERT_EQ(other.status(), absl::OkStatus());
     std::vector<float> x(40, 1), y(40);

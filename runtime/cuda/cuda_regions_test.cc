@@ -17,10 +17,6 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-CUstream StreamOf(int caller) {
-  return reinterpret_cast<CUstream>(uintptr_t{64} * (caller + 1));
-}
-
 // Twice, then a region of LibTorch's that adds one.
 ExecutablePlan TwiceAndOne() {
   TestPlan plan;

@@ -60,7 +60,7 @@ absl::StatusOr<InstanceCache::Lent> InstanceCache::TakeForGraph(
   const Driver& driver = device_.driver();
   AITUNE_ASSIGN_OR_RETURN(const RecordedGraph recorded,
                           GraphRecordedOn(driver, stream));
-  AITUNE_ASSIGN_OR_RETURN(const StreamKey key, KeyOf(driver, stream));
+  const StreamKey key = KeyWhileRecording(stream);
   Lent lent;
   {
     std::lock_guard<std::mutex> lock(mutex_);

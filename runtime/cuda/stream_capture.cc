@@ -1,5 +1,7 @@
 #include "runtime/cuda/stream_capture.h"
 
+#include <optional>
+
 #include "absl/strings/match.h"
 #include "runtime/status/status_macros.h"
 
@@ -9,7 +11,6 @@ namespace {
 // Keys that are no number of the driver's, which counts from 1 on.
 constexpr StreamKey kLegacy = ~StreamKey{0};
 constexpr StreamKey kOfThread = StreamKey{1} << 63;
-constexpr StreamKey kRecording = StreamKey{1} << 62;
 
 using Flag = std::shared_ptr<std::atomic<bool>>;
 
@@ -20,19 +21,24 @@ void CUDA_CB Raise(void* data) {
   delete flag;
 }
 
+// The key where the handle is none of a single stream's.
+std::optional<StreamKey> KeyOfSpecialHandle(CUstream stream) {
+  if (stream == nullptr || stream == CU_STREAM_LEGACY) return kLegacy;
+  if (stream != CU_STREAM_PER_THREAD) return std::nullopt;
+  static std::atomic<StreamKey> threads{0};
+  thread_local const StreamKey number = ++threads;
+  return kOfThread | number;
+}
+
 }  // namespace
 
+StreamKey KeyWhileRecording(CUstream stream) {
+  return KeyOfSpecialHandle(stream).value_or(
+      reinterpret_cast<StreamKey>(stream));
+}
+
 absl::StatusOr<StreamKey> KeyOf(const Driver& driver, CUstream stream) {
-  if (stream == nullptr || stream == CU_STREAM_LEGACY) return kLegacy;
-  if (stream == CU_STREAM_PER_THREAD) {
-    static std::atomic<StreamKey> threads{0};
-    thread_local const StreamKey number = ++threads;
-    return kOfThread | number;
-  }
-  // The driver tells no number meanwhile, and the recording would be lost. The
-  // stream lives on, so its handle is no other's.
-  if (IsRecording(driver, stream))
-    return kRecording | reinterpret_cast<StreamKey>(stream);
+  if (const auto special = KeyOfSpecialHandle(stream)) return *special;
   unsigned long long id = 0;
   AITUNE_RETURN_IF_ERROR(driver.Check(driver.cuStreamGetId(stream, &id),
                                       "asking for a stream's number"));

@@ -38,8 +38,15 @@ class RelaxedCapture {
 // CU_STREAM_PER_THREAD. 0 is no stream.
 using StreamKey = uint64_t;
 
-// The key of the stream that `stream` is in this thread. Errors: the driver's.
+// The key of the stream that `stream` is in this thread. No graph is recorded
+// on it: the driver tells no number of it then, and the recording would be
+// lost. Errors: the driver's.
 absl::StatusOr<StreamKey> KeyOf(const Driver& driver, CUstream stream);
+
+// The same of a stream on which a graph is recorded, to be compared with such
+// keys alone, of the same recording: until that ends no other stream has the
+// handle.
+StreamKey KeyWhileRecording(CUstream stream);
 
 // Whether a graph is recorded on `stream`, also where the recording has failed
 // already.

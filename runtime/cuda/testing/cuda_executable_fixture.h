@@ -65,6 +65,25 @@ inline ExecutablePlan FourTimes() {
   return plan.plan;
 }
 
+// FourTimes with "twice" of constant 0, 4 floats, as it is loaded.
+inline ExecutablePlan FourTimesWithInitialization() {
+  TestPlan plan;
+  plan.plan = FourTimes();
+  const int c = plan.Constant(0, {SizeExpression(4)}),
+            p = plan.Persistent({SizeExpression(4)});
+  CudaKernelLaunch* launch =
+      plan.AddStep({c}, {p}, /*initialization=*/true)->mutable_cuda_kernel();
+  launch->set_symbol("twice");
+  *launch->mutable_grid_x() = ToProto(SizeExpression(1));
+  launch->set_block_x(32);
+  return plan.plan;
+}
+
+// A stream of each of several callers, by their numbers from 0 on.
+inline CUstream StreamOf(int caller) {
+  return reinterpret_cast<CUstream>(uintptr_t{64} * (caller + 1));
+}
+
 class CudaExecutableTest : public testing::Test {
  protected:
   void SetUp() override {

@@ -516,3 +516,51 @@ func.func @mask_of_one_number(%q: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
   %1 = ait.attention %q, %q, %q, %0 {scale = 0.5 : f64} : (tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<4x4xf32>) -> tensor<2x4x8xf32>
   return %1 : tensor<2x4x8xf32>
 }
+
+// The fifth of five softmaxes in a row would compute the four before it again in
+// each of its passes.
+// CHECK-LABEL: func @softmaxes
+// CHECK: ait.kernel <loop>
+// CHECK-COUNT-4: ait.amax
+// CHECK-NOT: ait.amax
+// CHECK: ait.kernel <loop>
+// CHECK: ait.amax
+// CHECK-NOT: ait.kernel
+func.func @softmaxes(%x: tensor<4x64xf32>) -> tensor<4x64xf32> {
+  %0 = ait.amax %x {dims = array<i64: 1>} : tensor<4x64xf32> -> tensor<4x1xf32>
+  %1 = ait.expand %0 : tensor<4x1xf32> -> tensor<4x64xf32>
+  %2 = ait.sub %x, %1 : tensor<4x64xf32>
+  %3 = ait.exp %2 : tensor<4x64xf32>
+  %4 = ait.sum %3 {dims = array<i64: 1>} : tensor<4x64xf32> -> tensor<4x1xf32>
+  %5 = ait.expand %4 : tensor<4x1xf32> -> tensor<4x64xf32>
+  %6 = ait.div %3, %5 : tensor<4x64xf32>
+  %7 = ait.amax %6 {dims = array<i64: 1>} : tensor<4x64xf32> -> tensor<4x1xf32>
+  %8 = ait.expand %7 : tensor<4x1xf32> -> tensor<4x64xf32>
+  %9 = ait.sub %6, %8 : tensor<4x64xf32>
+  %10 = ait.exp %9 : tensor<4x64xf32>
+  %11 = ait.sum %10 {dims = array<i64: 1>} : tensor<4x64xf32> -> tensor<4x1xf32>
+  %12 = ait.expand %11 : tensor<4x1xf32> -> tensor<4x64xf32>
+  %13 = ait.div %10, %12 : tensor<4x64xf32>
+  %14 = ait.amax %13 {dims = array<i64: 1>} : tensor<4x64xf32> -> tensor<4x1xf32>
+  %15 = ait.expand %14 : tensor<4x1xf32> -> tensor<4x64xf32>
+  %16 = ait.sub %13, %15 : tensor<4x64xf32>
+  %17 = ait.exp %16 : tensor<4x64xf32>
+  %18 = ait.sum %17 {dims = array<i64: 1>} : tensor<4x64xf32> -> tensor<4x1xf32>
+  %19 = ait.expand %18 : tensor<4x1xf32> -> tensor<4x64xf32>
+  %20 = ait.div %17, %19 : tensor<4x64xf32>
+  %21 = ait.amax %20 {dims = array<i64: 1>} : tensor<4x64xf32> -> tensor<4x1xf32>
+  %22 = ait.expand %21 : tensor<4x1xf32> -> tensor<4x64xf32>
+  %23 = ait.sub %20, %22 : tensor<4x64xf32>
+  %24 = ait.exp %23 : tensor<4x64xf32>
+  %25 = ait.sum %24 {dims = array<i64: 1>} : tensor<4x64xf32> -> tensor<4x1xf32>
+  %26 = ait.expand %25 : tensor<4x1xf32> -> tensor<4x64xf32>
+  %27 = ait.div %24, %26 : tensor<4x64xf32>
+  %28 = ait.amax %27 {dims = array<i64: 1>} : tensor<4x64xf32> -> tensor<4x1xf32>
+  %29 = ait.expand %28 : tensor<4x1xf32> -> tensor<4x64xf32>
+  %30 = ait.sub %27, %29 : tensor<4x64xf32>
+  %31 = ait.exp %30 : tensor<4x64xf32>
+  %32 = ait.sum %31 {dims = array<i64: 1>} : tensor<4x64xf32> -> tensor<4x1xf32>
+  %33 = ait.expand %32 : tensor<4x1xf32> -> tensor<4x64xf32>
+  %34 = ait.div %31, %33 : tensor<4x64xf32>
+  return %34 : tensor<4x64xf32>
+}

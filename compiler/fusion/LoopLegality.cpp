@@ -18,6 +18,9 @@ constexpr size_t maxOperations = 96;
 /// operations each of which reads the one before at two indices doubles them,
 /// and with them the code, at each step.
 constexpr size_t maxIndices = 32;
+/// The most reductions one after another. Each is a pass over the row, which
+/// computes what the passes before it did: code and time grow with the square.
+constexpr size_t maxPasses = 8;
 /// More pointers than this in one loop cost more than they save.
 constexpr size_t maxTensors = 24;
 
@@ -30,7 +33,7 @@ public:
 
   std::optional<LoopDomain> run() {
     if (!checkSize() || !markReads() || !checkRepetition() || !findSizes() ||
-        !findReducedAxes() || !checkLevels())
+        !findReducedAxes() || !checkPasses() || !checkLevels())
       return std::nullopt;
     return std::move(domain);
   }
@@ -51,6 +54,19 @@ private:
         visit(use);
       else if (isRecomputed(use.getOwner()))
         forEachRead(use.getOwner()->getResult(0), visit);
+    }
+  }
+
+  /// Calls `visit` with the members whose results `op` reads, directly or
+  /// through recomputed operations.
+  void forEachProducer(Operation *op,
+                       function_ref<void(Operation *)> visit) const {
+    for (Value operand : op->getOperands()) {
+      Operation *producer = operand.getDefiningOp();
+      if (isMember(producer))
+        visit(producer);
+      else if (producer && isRecomputed(producer))
+        forEachProducer(producer, visit);
     }
   }
 
@@ -207,6 +223,22 @@ private:
     return true;
   }
 
+  /// Counts the reductions on the longest way to each operation.
+  bool checkPasses() {
+    llvm::DenseMap<Operation *, size_t> passes;
+    for (Operation *op : operations) {
+      size_t before = 0;
+      forEachProducer(op, [&](Operation *producer) {
+        before = std::max(before, passes.lookup(producer));
+      });
+      passes[op] = before + isReduction(op);
+      if (passes[op] > maxPasses)
+        return reject(op, "follows " + Twine(maxPasses) +
+                              " reductions, each of which it would repeat");
+    }
+    return true;
+  }
+
   /// Every operation runs over the whole domain, or over it with exactly the
   /// reduced axes collapsed, or is so cheap that broadcasting may repeat it.
   bool checkLevels() {
@@ -242,12 +274,11 @@ private:
   }
 
   bool readsReduction(Operation *op) const {
-    return llvm::any_of(op->getOperands(), [&](Value operand) {
-      Operation *producer = operand.getDefiningOp();
-      if (!producer || !(isMember(producer) || isRecomputed(producer)))
-        return false;
-      return isReduction(producer) || readsReduction(producer);
+    bool reads = false;
+    forEachProducer(op, [&](Operation *producer) {
+      reads |= isReduction(producer) || readsReduction(producer);
     });
+    return reads;
   }
 
   ArrayRef<Operation *> operations;

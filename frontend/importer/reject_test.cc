@@ -308,6 +308,16 @@ INSTANTIATE_TEST_SUITE_P(
                     {"scale_factors", std::vector<double>{2.1, 2.0}}},
                    kF32, {1, 1, m, 8}));
              }},
+        Case{"aten::upsample_nearest2d", "depends on the layout in memory",
+             [](TraceMaker& maker, const std::string& name) {
+               ValueId x = maker.Input(kF32, {1, 4, 100, 70});
+               maker.Output(maker.Call(
+                   name,
+                   {{"input", x},
+                    {"output_size", None()},
+                    {"scale_factors", std::vector<double>{1.002, 2.0}}},
+                   kF32, {1, 4, 100, 140}));
+             }},
         Case{"aten::slice_scatter", "a start that depends on the sizes",
              [](TraceMaker& maker, const std::string& name) {
                SizeExpression n = maker.Symbol(2, 9);

@@ -55,6 +55,22 @@ std::optional<int64_t> KnownMultiple(KnownMultiples known, int64_t from,
   return std::nullopt;
 }
 
+// Whether ATen's CPU finds nearest neighbours in images by the kernel that
+// knows multiples: in small ones, and in those with channels last if there are
+// more than 3 (_use_vectorized_kernel_cond_2d of PyTorch 2.11's
+// UpSampleKernel.cpp).
+absl::StatusOr<bool> LooksAtMultiples(OpImporter& call, const Sizes& sizes) {
+  constexpr int64_t kSmall = 128;  // rows and columns together
+  const std::optional<int64_t> sum = call.StaticSize(sizes[0] + sizes[1]);
+  if (sum && *sum <= kSmall) return true;
+  const std::optional<int64_t> channels =
+      call.StaticSize(call.ResultSizes()[1]);
+  if (sum && channels && *channels <= 3) return false;
+  return Reject(
+      "the scale is not the sizes' ratio, and whether ATen looks at it depends "
+      "on the layout in memory");
+}
+
 // Whether the axis of the input keeps its size, at all sizes of a range.
 bool KeepsSize(OpImporter& call, const Resize& resize, size_t axis) {
   return call.SameSize(resize.sizes[axis],
@@ -120,8 +136,14 @@ absl::StatusOr<Resize> ReadResize(
                       call.SizesOf(resize.input)[2 + axis] * *times);
     if (factor && is_static &&
         (known != KnownMultiples::kOneOfAll || *to != *from)) {
-      if (const auto multiple = KnownMultiple(known, *from, *to))
-        factor = static_cast<double>(*multiple);
+      const std::optional<int64_t> multiple = KnownMultiple(known, *from, *to);
+      if (multiple && *factor != static_cast<double>(*multiple)) {
+        AITUNE_ASSIGN_OR_RETURN(const bool is_known,
+                                known == KnownMultiples::kOneAndTwo
+                                    ? LooksAtMultiples(call, resize.sizes)
+                                    : absl::StatusOr<bool>(true));
+        if (is_known) factor = static_cast<double>(*multiple);
+      }
     } else if (factor && known != KnownMultiples::kNone &&
                (!is_multiple || *factor != static_cast<double>(*times))) {
       return Reject(

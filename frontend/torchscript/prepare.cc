@@ -18,6 +18,7 @@
 #include "frontend/torchscript/hoist_attributes.h"
 #include "frontend/torchscript/inline_forks.h"
 #include "frontend/torchscript/kept_writes.h"
+#include "frontend/torchscript/nested_tensors.h"
 #include "frontend/torchscript/neutral_numbers.h"
 #include "frontend/torchscript/submodule_calls.h"
 #include "frontend/torchscript/substitution.h"
@@ -175,6 +176,7 @@ absl::StatusOr<PreparedGraph> PrepareGraph(const torch::jit::Module& original,
         if (has_swapped) SwapDevicesOfCasts(*prepared.graph);
         HoistAttributes(*prepared.graph);
         torch::jit::EliminateDeadCode(prepared.graph);
+        PadNestedTensors(prepared.graph);
         RemoveMarksOfWrites(*prepared.graph);
         ShowNeutralNumbers(prepared.graph);
         AnchorCallStacks(*prepared.graph);

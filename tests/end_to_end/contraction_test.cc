@@ -303,6 +303,12 @@ def forward(self, x: Tensor):
 )",
      {"float32[1,3,5,6]"},
      {"aten::upsample_bilinear2d"}},
+    {"upsample_by_scales_of_large_images",
+     R"(
+def forward(self, x: Tensor):
+    return torch.upsample_nearest2d(x, None, [1.002, 2.002])
+)",
+     {"float32[1,3,100,70]"}},
     {"padded_convolution",
      R"(
 def forward(self, x: Tensor):

@@ -101,8 +101,8 @@ absl::Status PublishReport(const Options& options,
       object.dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-// Refuses a kind that there is not. Other errors come when it is made with its
-// configuration.
+// Refuses a name that no backend has. What is wrong with its configuration is
+// said when it is made.
 absl::Status CheckBackend(const std::string& name) {
   absl::Status status = CreateBackend(name).status();
   return absl::IsNotFound(status) ? status : absl::OkStatus();

@@ -35,9 +35,12 @@ struct Coverage {
   // Groups with the most FLOPs come first; among equal ones, the most calls.
   std::vector<FallbackGroup> fallbacks;
 
-  // Shares in [0, 1]; 1 when there is nothing to compile.
+  // Shares in [0, 1]; 1 when there is nothing to compile. Of FLOPs, if none are
+  // counted, the share of calls.
   double OpShare() const { return ops > 0 ? double(compiled_ops) / ops : 1; }
-  double FlopShare() const { return flops > 0 ? compiled_flops / flops : 1; }
+  double FlopShare() const {
+    return flops > 0 ? compiled_flops / flops : OpShare();
+  }
 };
 
 // The coverage of a trace of which LibTorch runs the calls `fallbacks`.

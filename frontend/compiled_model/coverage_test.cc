@@ -53,6 +53,14 @@ TEST(Coverage, TellsOfContractionsThatItCannotCount) {
   EXPECT_EQ(coverage.fallbacks[0].uncounted, 1);
 }
 
+TEST(Coverage, OfNoFlopsTheCallsCount) {
+  Trace trace;
+  trace.ops.resize(1);
+  const Coverage coverage =
+      CoverageOf(trace, {{{0, "aitune::model", "m.py:1", "", "all"}}}, {});
+  EXPECT_EQ(coverage.FlopShare(), 0);
+}
+
 TEST(Coverage, EmptyTraceIsFullyCompiled) {
   const Coverage coverage = CoverageOf({}, {}, {});
   EXPECT_EQ(coverage.FlopShare(), 1);

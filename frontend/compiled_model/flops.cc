@@ -189,6 +189,19 @@ double Einsum(const Operands& operands) {
   return product;
 }
 
+// Products of groups of rows, or of columns or terms of the sum, with a matrix
+// each: every row meets one (aten::_grouped_mm, experts).
+double GroupedProduct(const Operands& operands) {
+  const auto lhs = operands.Tensor({"self"}), rhs = operands.Tensor({"mat2"});
+  if (!lhs || !rhs || lhs->size() < 2 || rhs->size() < 2) return 0;
+  const int64_t rows = (*lhs)[lhs->size() - 2], terms = lhs->back();
+  const double groups = lhs->size() == 3 && rhs->size() == 3
+                            ? static_cast<double>(lhs->front())
+                            : 1;
+  return 2 * groups * static_cast<double>(rows) * static_cast<double>(terms) *
+         static_cast<double>(rhs->back());
+}
+
 double Recurrent(const Operands& operands) {
   const auto input = operands.Tensor({"input", "data"});
   if (!input || input->empty() || input->back() == 0) return 0;
@@ -250,6 +263,7 @@ double CountFlops(const Trace& trace, const TraceOp& op,
     return MultiHeadAttention(operands);
   }
   if (op.name == "aten::einsum") return Einsum(operands);
+  if (op.name == "aten::_grouped_mm") return GroupedProduct(operands);
   if (IsRecurrent(op.name)) return Recurrent(operands);
   return 0;
 }
@@ -260,6 +274,7 @@ bool HasUnknownFlops(const Trace& trace, const TraceOp& op) {
       IsMatrixProduct(op.name) || IsConvolution(op.name) ||
       IsAttention(op.name) || IsRecurrent(op.name) ||
       op.name == "aten::addbmm" || op.name == "aten::einsum" ||
+      op.name == "aten::_grouped_mm" ||
       op.name == "aten::_native_multi_head_attention";
   if (!is_contraction && !IsPackedLinear(op)) return false;
   bool opaque = false;

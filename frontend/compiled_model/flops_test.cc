@@ -152,6 +152,20 @@ TEST(CountFlops, Einsum) {
       2.0 * 2 * 3 * 4 * 5);
 }
 
+TEST(CountFlops, OfExpertsEachRowMeetsOne) {
+  Builder b;
+  const ValueId rows = b.Tensor({10, 8}), experts = b.Tensor({4, 8, 6}),
+                offsets = b.Tensor({4});
+  EXPECT_EQ(
+      b.Count("aten::_grouped_mm",
+              {{"self", rows}, {"mat2", experts}, {"offs", offsets}}, {10, 6}),
+      2.0 * 10 * 8 * 6);
+  EXPECT_EQ(
+      b.Count("aten::_grouped_mm",
+              {{"self", b.Tensor({4, 10, 8})}, {"mat2", experts}}, {4, 10, 6}),
+      4 * 2.0 * 10 * 8 * 6);
+}
+
 TEST(CountFlops, LstmCountsItsWeightsForEachStep) {
   Builder b;
   const std::vector<ValueId> params = {b.Tensor({32, 8}), b.Tensor({32, 8}),

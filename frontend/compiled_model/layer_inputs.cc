@@ -43,7 +43,7 @@ const TraceValue* ValueOf(const Trace& trace, const TraceOp& op,
                                   : &trace.values[static_cast<size_t>(*id)];
 }
 
-// One for each weight.
+// One for each use of a weight.
 std::vector<LayerInput> FindInputs(const Trace& trace) {
   std::vector<LayerInput> found;
   for (size_t i = 0; i < trace.ops.size(); ++i) {
@@ -60,44 +60,72 @@ std::vector<LayerInput> FindInputs(const Trace& trace) {
         weight->type.sizes.size() != 2 || input->type.sizes.empty() ||
         !quant::IsQuantizable(input->type.dtype))
       continue;
-    const bool is_known =
-        std::any_of(found.begin(), found.end(), [&](const LayerInput& other) {
-          return other.weight == weight->constant;
-        });
-    if (!is_known)
-      found.push_back({std::get<ValueId>(op.arguments[product->input]),
-                       weight->constant, static_cast<int>(i)});
+    found.push_back({std::get<ValueId>(op.arguments[product->input]),
+                     weight->constant, static_cast<int>(i)});
   }
   return found;
 }
 
-ConstantTensor TakeRows(const TensorView& view) {
-  quant::FloatMatrix matrix;
-  matrix.data = view.data;
-  matrix.dtype = view.dtype;
-  matrix.columns = view.sizes.back();
-  const int64_t all =
-      matrix.columns == 0 ? 0 : ElementCount(view.sizes) / matrix.columns;
-  matrix.rows = all;
-  matrix.row_stride = matrix.columns;
-  quant::RowReader reader(matrix);
-  const int64_t rows = std::min(all, kMostRows);
-  auto numbers = std::make_shared<std::vector<float>>();
-  for (int64_t i = 0; i < rows; ++i) {
-    const float* row = reader.Row(i * all / rows);
-    numbers->insert(numbers->end(), row, row + matrix.columns);
+// The rows that each weight is multiplied with.
+class LayerRows {
+ public:
+  explicit LayerRows(const std::vector<LayerInput>& layers) {
+    for (const LayerInput& layer : layers) ++uses_[layer.weight];
   }
-  ConstantTensor taken;
-  taken.view = {numbers->data(), DataType::kFloat32, {rows, matrix.columns}};
-  taken.owner = std::move(numbers);
-  return taken;
-}
+
+  // Adds rows of one use, so many that all uses have as many together as a
+  // layer may.
+  void Add(int32_t weight, const TensorView& view) {
+    quant::FloatMatrix matrix;
+    matrix.data = view.data;
+    matrix.dtype = view.dtype;
+    matrix.columns = view.sizes.back();
+    const int64_t all =
+        matrix.columns == 0 ? 0 : ElementCount(view.sizes) / matrix.columns;
+    matrix.rows = all;
+    matrix.row_stride = matrix.columns;
+    quant::RowReader reader(matrix);
+    const int64_t rows =
+        std::min(all, std::max<int64_t>(kMostRows / uses_[weight], 1));
+    Rows& taken = rows_[weight];
+    taken.columns = matrix.columns;
+    for (int64_t i = 0; i < rows; ++i) {
+      const float* row = reader.Row(i * all / rows);
+      taken.numbers.insert(taken.numbers.end(), row, row + matrix.columns);
+    }
+  }
+
+  std::map<int64_t, ConstantTensor> Take() && {
+    std::map<int64_t, ConstantTensor> tensors;
+    for (auto& [weight, rows] : rows_) {
+      const auto numbers =
+          std::make_shared<std::vector<float>>(std::move(rows.numbers));
+      const int64_t count =
+          rows.columns == 0
+              ? 0
+              : static_cast<int64_t>(numbers->size()) / rows.columns;
+      ConstantTensor& tensor = tensors[weight];
+      tensor.view = {
+          numbers->data(), DataType::kFloat32, {count, rows.columns}};
+      tensor.owner = numbers;
+    }
+    return tensors;
+  }
+
+ private:
+  struct Rows {
+    std::vector<float> numbers;
+    int64_t columns = 0;
+  };
+
+  std::map<int32_t, int64_t> uses_;  // by the number of the weight's constant
+  std::map<int32_t, Rows> rows_;     // by the same
+};
 
 }  // namespace
 
 absl::StatusOr<std::map<int64_t, ConstantTensor>> RecordLayerInputs(
     const Trace& trace, const ValueList& arguments) {
-  std::map<int64_t, ConstantTensor> recorded;
   AITUNE_ASSIGN_OR_RETURN(
       const FlatTensors inputs,
       InputNesting(trace.input_structure).Flatten(arguments));
@@ -105,18 +133,19 @@ absl::StatusOr<std::map<int64_t, ConstantTensor>> RecordLayerInputs(
   for (const TraceSymbol& symbol : trace.symbols)
     symbols.push_back(inputs.views[static_cast<size_t>(symbol.input)]
                           .sizes[static_cast<size_t>(symbol.axis)]);
+  const std::vector<LayerInput> found = FindInputs(trace);
+  LayerRows rows(found);
   std::vector<LayerInput> layers;  // whose inputs operators compute
   std::vector<ValueId> outputs;    // each once
   std::vector<DataType> dtypes;
   std::vector<std::vector<int64_t>> sizes;
   int64_t bytes = 0;
   int last_op = -1;
-  for (const LayerInput& layer : FindInputs(trace)) {
+  for (const LayerInput& layer : found) {
     const auto given =
         std::find(trace.inputs.begin(), trace.inputs.end(), layer.value);
     if (given != trace.inputs.end()) {
-      recorded[layer.weight] =
-          TakeRows(inputs.views[given - trace.inputs.begin()]);
+      rows.Add(layer.weight, inputs.views[given - trace.inputs.begin()]);
       continue;
     }
     const TensorType& type =
@@ -135,7 +164,7 @@ absl::StatusOr<std::map<int64_t, ConstantTensor>> RecordLayerInputs(
     layers.push_back(layer);
     last_op = std::max(last_op, layer.last_op - 1);
   }
-  if (layers.empty()) return recorded;
+  if (layers.empty()) return std::move(rows).Take();
   OutputBuffers buffers =
       AllocateOutputs(dtypes, sizes, std::vector<bool>(outputs.size(), false));
   std::vector<int> ops(static_cast<size_t>(last_op + 1));
@@ -147,10 +176,10 @@ absl::StatusOr<std::map<int64_t, ConstantTensor>> RecordLayerInputs(
           ->Run(values, symbols, absl::MakeSpan(buffers.values)));
   for (const LayerInput& layer : layers) {
     const auto at = std::find(outputs.begin(), outputs.end(), layer.value);
-    recorded[layer.weight] =
-        TakeRows(std::get<TensorView>(buffers.values[at - outputs.begin()]));
+    rows.Add(layer.weight,
+             std::get<TensorView>(buffers.values[at - outputs.begin()]));
   }
-  return recorded;
+  return std::move(rows).Take();
 }
 
 }  // namespace aitune::frontend

@@ -72,11 +72,15 @@ absl::Status BuildAddProduct(OpImporter& call, const char* lhs_name,
   if (call.RankOf(rhs) < 2) return Reject("a matrix is expected");
   Value product = call.Matmul(lhs, rhs);
   if (vector) product = call.Squeeze(product, {call.RankOf(product) - 1});
-  // Of matrices whose product is one, ATen then ignores even NaN in it.
+  // ATen then ignores even NaN in a product that is a matrix of full precision.
+  // In others that depends on sizes and library.
   AITUNE_ASSIGN_OR_RETURN(Scalar alpha, call.Number("alpha"));
-  const bool gives_matrix = sum_batches || call.RankOf(lhs) == 2;
-  if (alpha.is_static() && alpha.AsDouble() == 0 && gives_matrix)
+  if (alpha.is_static() && alpha.AsDouble() == 0) {
+    if ((!sum_batches && call.RankOf(lhs) != 2) || vector ||
+        SizeInBytes(call.ResultDataType()) < SizeInBytes(DataType::kFloat32))
+      return Reject("alpha is 0");
     product = call.FullLike(0, product);
+  }
   if (sum_batches)
     product = call.Squeeze(call.Reduce<mlir::ait::SumOp>(product, {0}), {0});
   return SetScaledSum(call, product);

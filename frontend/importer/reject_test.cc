@@ -11,6 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 constexpr DataType kF32 = DataType::kFloat32;
+constexpr DataType kBF16 = DataType::kBFloat16;
 constexpr DataType kI64 = DataType::kInt64;
 constexpr DataType kBool = DataType::kBool;
 
@@ -360,6 +361,32 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Networks, Rejections,
     ::testing::Values(
+        Case{"aten::addmv", "alpha is 0",
+             [](TraceMaker& maker, const std::string& name) {
+               ValueId c = maker.Input(kF32, {3}),
+                       x = maker.Input(kF32, {3, 4}),
+                       y = maker.Input(kF32, {4});
+               maker.Output(maker.Call(name,
+                                       {{"self", c},
+                                        {"mat", x},
+                                        {"vec", y},
+                                        {"beta", Int(1)},
+                                        {"alpha", Int(0)}},
+                                       kF32, {3}));
+             }},
+        Case{"aten::addmm", "alpha is 0",
+             [](TraceMaker& maker, const std::string& name) {
+               ValueId c = maker.Input(kBF16, {2}),
+                       x = maker.Input(kBF16, {3, 4}),
+                       y = maker.Input(kBF16, {4, 2});
+               maker.Output(maker.Call(name,
+                                       {{"self", c},
+                                        {"mat1", x},
+                                        {"mat2", y},
+                                        {"beta", Int(1)},
+                                        {"alpha", Int(0)}},
+                                       kBF16, {3, 2}));
+             }},
         Case{"aten::mm", "products of integer matrices",
              OnTensors({{"self", kI64, {2, 3}}, {"mat2", kI64, {3, 4}}}, {},
                        {2, 4}, kI64)},

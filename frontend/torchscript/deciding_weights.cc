@@ -7,6 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/model_internal.h"
+#include "frontend/torchscript/sizes_of_data.h"
+#include "frontend/torchscript/written_arguments.h"
 
 namespace aitune::frontend {
 namespace {
@@ -15,22 +17,40 @@ using torch::jit::Block;
 using torch::jit::Node;
 using torch::jit::Value;
 
+// Whether the elements of the second argument decide a size: a mask picks rows,
+// and what is cut has as many rows as lie between the places of the cuts.
+bool DecidesBySecond(const Node& node) {
+  return node.kind() == c10::aten::index ||
+         (node.kind() == c10::aten::tensor_split &&
+          node.input(1)->type()->isSubtypeOf(*c10::TensorType::get()));
+}
+
 // Whether what the operator gives, or its size, depends on elements of tensors
 // that it reads as numbers.
 bool Decides(const Node& node) {
   static const auto* const kOperators = new std::set<std::string>{
-      "aten::Bool",          "aten::Int",
-      "aten::Float",         "aten::Complex",
-      "aten::item",          "aten::ScalarImplicit",
-      "aten::IntImplicit",   "aten::FloatImplicit",
-      "aten::is_nonzero",    "aten::equal",
-      "aten::allclose",      "aten::tolist",
-      "prim::tolist",        "aten::nonzero",
-      "aten::nonzero_numpy", "aten::argwhere",
-      "aten::masked_select", "aten::unique_consecutive",
-      "aten::_unique2",      "aten::unique_dim",
-      "aten::bincount",      "aten::repeat_interleave"};
-  return kOperators->count(node.kind().toQualString()) > 0;
+      "aten::Bool",        "aten::Int",           "aten::Float",
+      "aten::Complex",     "aten::item",          "aten::ScalarImplicit",
+      "aten::IntImplicit", "aten::FloatImplicit", "aten::is_nonzero",
+      "aten::equal",       "aten::allclose",      "prim::tolist"};
+  const std::string kind = node.kind().toQualString();
+  // The places of what is not 0.
+  if (kind == "aten::where") return node.inputs().size() == 1;
+  if (DecidesBySecond(node)) return false;
+  const c10::FunctionSchema* const schema = node.maybeSchema();
+  return kOperators->count(kind) > 0 ||
+         (schema != nullptr && HasSizesOfData(*schema));
+}
+
+// Whether its first result is a view of its first argument.
+bool IsView(const Node& node) {
+  const c10::FunctionSchema* schema = node.maybeSchema();
+  if (schema == nullptr || schema->arguments().empty() ||
+      schema->returns().empty() || node.inputs().empty())
+    return false;
+  const c10::AliasInfo* of = schema->arguments()[0].alias_info();
+  return of != nullptr && !of->isWrite() &&
+         schema->returns()[0].alias_info() != nullptr;
 }
 
 // What a value is made of.
@@ -67,19 +87,52 @@ class Walk {
     if (node.kind() == c10::prim::CallMethod ||
         node.kind() == c10::prim::CallFunction)
       made.from_input = true;
-    if (Decides(node) && !made.from_input)
-      deciding_.insert(made.weights.begin(), made.weights.end());
-    // What a loop carries is made of what the round before gave.
-    const int rounds = node.kind() == c10::prim::Loop ? 2 : 1;
-    for (int round = 0; round < rounds; ++round) {
-      for (Block* block : node.blocks()) {
-        for (const Value* parameter : block->inputs())
-          origins_[parameter] = made;
-        Visit(*block);
-        for (const Value* given : block->outputs()) made.Add(origins_[given]);
+    if (Decides(node)) AddDeciding(made);
+    if (DecidesBySecond(node)) AddDeciding(origins_[node.input(1)]);
+    AddToWritten(node, made);
+    for (const Value* output : node.outputs()) origins_[output] = made;
+    if (node.kind() == c10::prim::Loop) return VisitLoop(node);
+    for (Block* block : node.blocks()) {
+      Visit(*block);
+      for (size_t i = 0; i < block->outputs().size(); ++i)
+        origins_[node.outputs()[i]].Add(origins_[block->outputs()[i]]);
+    }
+  }
+
+  // A value goes from round to round, in as many as there are values through
+  // all of them.
+  void VisitLoop(Node& loop) {
+    Block& body = *loop.blocks()[0];
+    for (size_t i = 0; i < loop.outputs().size(); ++i) {
+      origins_[body.inputs()[i + 1]] = origins_[loop.inputs()[i + 2]];
+      origins_[loop.outputs()[i]] = origins_[loop.inputs()[i + 2]];
+    }
+    for (size_t round = 0; round <= loop.outputs().size(); ++round) {
+      Visit(body);
+      for (size_t i = 0; i < loop.outputs().size(); ++i) {
+        const Origin given = origins_[body.outputs()[i + 1]];
+        origins_[body.inputs()[i + 1]].Add(given);
+        origins_[loop.outputs()[i]].Add(given);
       }
     }
-    for (const Value* output : node.outputs()) origins_[output] = made;
+  }
+
+  void AddDeciding(const Origin& origin) {
+    if (!origin.from_input)
+      deciding_.insert(origin.weights.begin(), origin.weights.end());
+  }
+
+  // What a call writes is made of what it reads, and so is what it is a view
+  // of.
+  void AddToWritten(const Node& node, const Origin& made) {
+    for (const size_t place : WrittenArguments(node)) {
+      const Value* written = node.input(place);
+      origins_[written].Add(made);
+      while (IsView(*written->node())) {
+        written = written->node()->input(0);
+        origins_[written].Add(made);
+      }
+    }
   }
 
   void VisitAttribute(const Node& node) {

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <utility>
@@ -21,6 +20,7 @@
 #include "frontend/torchscript/record_check.h"
 #include "frontend/torchscript/recorded_inputs.h"
 #include "frontend/values/torch_util.h"
+#include "runtime/status/regular_file.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
@@ -28,24 +28,7 @@ namespace {
 
 // An error for a file that cannot be an archive; OK otherwise.
 absl::Status CheckFile(const std::string& path) {
-  std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  if (status.type() == std::filesystem::file_type::none)
-    return absl::NotFoundError(
-        absl::StrCat(path, ": cannot be read: ", error.message()));
-  if (!std::filesystem::exists(status))
-    return absl::NotFoundError(absl::StrCat(path, ": no such file"));
-  if (std::filesystem::is_directory(status)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": is a directory, not a TorchScript file"));
-  }
-  // Opening a pipe would wait for its other end.
-  if (!std::filesystem::is_regular_file(status)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path,
-                     ": is a pipe, a socket or a device, not a regular file; "
-                     "save the model to a file"));
-  }
+  AITUNE_RETURN_IF_ERROR(CheckRegularFile(path));
   std::ifstream file(path, std::ios::binary);
   if (!file && access(path.c_str(), R_OK) == 0)
     return absl::ResourceExhaustedError(absl::StrCat(

@@ -11,6 +11,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/hidden_writes.h"
+#include "frontend/torchscript/sizes_of_data.h"
 
 namespace aitune::frontend {
 namespace {
@@ -138,26 +139,6 @@ bool KeepsSizesOfSelf(const c10::FunctionSchema& schema) {
 
 bool HasDataDependentSizes(const c10::FunctionSchema& schema,
                            const std::vector<ProbedRef>& arguments) {
-  static const auto* const kNames =
-      new std::set<std::string>{"aten::nonzero",
-                                "aten::nonzero_numpy",
-                                "aten::argwhere",
-                                "aten::masked_select",
-                                "aten::unique",
-                                "aten::_unique",
-                                "aten::_unique2",
-                                "aten::unique_dim",
-                                "aten::unique_consecutive",
-                                "aten::bincount",
-                                "aten::one_hot",
-                                "aten::boxes_nms",
-                                "torchvision::nms",
-                                "aten::tolist",
-                                "aten::nested_tensor",
-                                "aten::to_sparse",
-                                "aten::linalg_lstsq",
-                                "aten::_pack_padded_sequence",
-                                "aten::unique_dim_consecutive"};
   const std::string& name = schema.name();
   if (name == "aten::where") return arguments.size() == 1;
   if (name == "aten::one_hot") {
@@ -176,7 +157,6 @@ bool HasDataDependentSizes(const c10::FunctionSchema& schema,
                                  index->type.dtype == DataType::kUInt8);
                        });
   }
-  if (kNames->count(name) > 0) return true;
   // By what numbers in a tensor say; of repeat_interleave it may be the first.
   if (name == "aten::repeat_interleave" || name == "aten::tensor_split") {
     const bool alone = schema.overload_name() == "Tensor";
@@ -184,7 +164,7 @@ bool HasDataDependentSizes(const c10::FunctionSchema& schema,
         arguments.begin() + (alone ? 0 : 1), arguments.end(),
         [](const ProbedRef& a) { return a->IsTensor() && IsTainted(*a); });
   }
-  return HasTag(schema, at::Tag::dynamic_output_shape);
+  return HasSizesOfData(schema);
 }
 
 namespace {

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <utility>
@@ -20,6 +19,7 @@
 #include "frontend/values/pytree.h"
 #include "frontend/values/record_bounds.h"
 #include "frontend/values/torch_util.h"
+#include "runtime/status/regular_file.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
@@ -176,20 +176,9 @@ ValueList ValueList::Clone() const {
 
 absl::StatusOr<ValueList> LoadSamples(const std::string& path,
                                       std::vector<std::string>* names) {
-  // Opening a pipe would wait for its other end.
-  std::error_code error;
-  const auto file_status = std::filesystem::status(path, error);
-  if (file_status.type() == std::filesystem::file_type::none)
-    return absl::NotFoundError(
-        absl::StrCat(path, ": cannot be read: ", error.message()));
-  if (std::filesystem::exists(file_status) &&
-      !std::filesystem::is_regular_file(file_status))
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": is not a regular file; save the samples to one"));
+  AITUNE_RETURN_IF_ERROR(CheckRegularFile(path));
   std::ifstream file(path, std::ios::binary);
-  if (!file)
-    return absl::NotFoundError(
-        absl::StrCat(path, ": no such file, or it cannot be read"));
+  if (!file) return absl::NotFoundError(absl::StrCat(path, ": cannot be read"));
   const std::vector<char> bytes((std::istreambuf_iterator<char>(file)),
                                 std::istreambuf_iterator<char>());
   ValueList samples;

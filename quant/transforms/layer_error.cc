@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <random>
 #include <vector>
 
 #include "absl/strings/str_format.h"
@@ -15,7 +16,8 @@
 namespace aitune::quant {
 namespace {
 
-// Results of a row that are computed.
+// Results of a row that are computed: one of each of so many parts, at any place
+// in it, since layers that are interleaved may differ.
 constexpr int64_t kMostColumns = 256;
 // Decibels by which the worst of 100 rows may be below all rows.
 constexpr double kRowMargin = 10;
@@ -119,8 +121,11 @@ LayerError MeasureError(const Way& way, const FloatMatrix& inputs,
   std::vector<float> numbers(k);
   RowReader reader(weight);
   const int64_t columns = std::min(weight.rows, kMostColumns);
+  std::minstd_rand random;  // the same places in every build
   for (int64_t i = 0; i < columns; ++i) {
-    const int64_t n = i * weight.rows / columns;
+    const int64_t first = i * weight.rows / columns;
+    const int64_t length = (i + 1) * weight.rows / columns - first;
+    const int64_t n = first + static_cast<int64_t>(random()) % length;
     const float* row_of_weight = reader.Row(n);
     for (int64_t j = 0; j < k; ++j)
       numbers[j] = Decode(way.scheme, codes[n * k + j]);

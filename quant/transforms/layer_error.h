@@ -21,9 +21,9 @@ struct LayerError {
 
 // The error of a layer with the weight `weight` [N, K], of which `quantized`
 // are the codes, for `inputs` [rows, K] as activations. At most 256 of its N
-// results of a row are computed, in equal distances. Rows whose results without
-// quantisation are not finite do not count. With a scale a tensor the inputs
-// have one. Thread-safe.
+// results of a row are computed, one of each of so many equal parts. Rows whose
+// results without quantisation are not finite do not count. With a scale a
+// tensor the inputs have one. Thread-safe.
 LayerError MeasureError(const Way& way, const FloatMatrix& inputs,
                         const FloatMatrix& weight,
                         const QuantizedWeight& quantized);

@@ -65,6 +65,7 @@ void KeepFreedMemory() {
        !is_from_system && blocks.size() < kMostBlocks;) {
     const struct mallinfo2 before = mallinfo2();
     void* volatile block = std::malloc(kLargestAdapted);
+    if (block == nullptr) break;
     blocks.push_back(static_cast<void*>(block));
     const struct mallinfo2 after = mallinfo2();
     is_from_system = after.hblkhd > before.hblkhd || after.arena > before.arena;

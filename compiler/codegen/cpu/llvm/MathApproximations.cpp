@@ -164,9 +164,9 @@ Value expNotTiny(F32Builder &b, Value x) {
 }
 
 /// The natural logarithm of the least normal number of f32, 2^-126.
-constexpr double kLeastWeight = -87.3365;
+constexpr double kLeastExponent = -87.3365;
 
-/// e^x for kLeastWeight <= x <= 88: no overflow and no denormals to care for.
+/// e^x for kLeastExponent <= x <= 88: no overflow and no denormals to care for.
 Value expOfModerate(F32Builder &b, Value x) {
   Value n = b.unary<math::RoundEvenOp>(b.mul(x, b.constant(kLog2E)));
   Value r = reduceByLn2(b, x, n);
@@ -249,7 +249,7 @@ Value approximateExp(OpBuilder &builder, Location location, Value x,
 Value approximateWeight(OpBuilder &builder, Location location, Value x,
                         bool hasScale) {
   F32Builder b(builder, location, x, hasScale);
-  return zeroBelow(b, x, kLeastWeight,
+  return zeroBelow(b, x, kLeastExponent,
                    [&](Value x) { return expOfModerate(b, x); });
 }
 

@@ -16,7 +16,8 @@ func.func private @pointwise(%x: tensor<1x14x14x256xf32>, %f: tensor<64x256x1x1x
 // -----
 
 // Taps: a pointer for each pixel of the tile, to zeros where the tap lies in the
-// padding; the inner loop knows nothing of the edge.
+// padding; the inner loop knows nothing of the edge. Filters that do not stay in
+// the first-level cache are asked for some steps ahead.
 // CHECK: llvm.mlir.global internal constant @zeros_of_taps
 // CHECK-LABEL: func.func @taps(
 // CHECK-SAME: layout = convolution_panels
@@ -24,6 +25,8 @@ func.func private @pointwise(%x: tensor<1x14x14x256xf32>, %f: tensor<64x256x1x1x
 // CHECK: arith.cmpi ult
 // CHECK: arith.select {{.*}} : !llvm.ptr
 // CHECK: scf.for
+// CHECK-COUNT-4: "llvm.intr.prefetch"{{.*}}hint = 3
+// CHECK-NOT: "llvm.intr.prefetch"
 // CHECK: llvm.intr.fma
 func.func private @taps(%x: tensor<1x14x14x64xf32>, %f: tensor<64x64x3x3xf32> {ait.constant}) -> tensor<1x14x14x64xf32>
     attributes {ait.kind = #ait.kind<convolution>} {

@@ -48,6 +48,9 @@ TileRhs ConvolutionEmitter::getRhs(Value panel, Value tap) {
     for (int64_t vector = 0; vector < vectors; ++vector)
       rhs.masks.push_back(builder.maskBelow(
           builder.constant(schedule.nr - vector * lanes), lanes));
+  else
+    rhs.streams = streamsThroughL1(builder.target(),
+                                   taps * tapElements * format.rhsBytes());
   return rhs;
 }
 

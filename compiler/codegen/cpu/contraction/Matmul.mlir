@@ -6,7 +6,9 @@
 // TARGET: unknown target "sse"; known are host, avx2, avx512, avx512bf16 and amx
 
 // A constant right side is read in panels; a register tile of 8 x 48 runs down
-// the rows, which divide evenly: one microkernel, no rest.
+// the rows, which divide evenly: one microkernel, no rest. It asks for its
+// panel some steps ahead, and for a quarter of the next one, as all of them do
+// not stay in the cache; the rows of the left side do.
 // CHECK-LABEL: func.func @constant_rhs(
 // CHECK-SAME: !llvm.ptr, %{{.*}}: !llvm.ptr, %[[BEGIN:.*]]: i64, %[[END:.*]]: i64)
 // CHECK-SAME: ait.config = {grain = 0 : i64, kc = 0 : i64, mc = 128 : i64, mr = 8 : i64, nr = 48 : i64
@@ -15,6 +17,9 @@
 // CHECK: llvm.alloca %{{.*}} x f32 {alignment = 64 : i64}
 // CHECK: scf.for %{{.*}} = %[[BEGIN]] to %[[END]]
 // CHECK: scf.for
+// CHECK-COUNT-3: "llvm.intr.prefetch"{{.*}}hint = 3
+// CHECK-COUNT-1: "llvm.intr.prefetch"{{.*}}hint = 2
+// CHECK-NOT: "llvm.intr.prefetch"
 // CHECK-COUNT-24: llvm.intr.fma{{.*}}vector<16xf32>
 // CHECK-NOT: llvm.intr.fma
 // CHECK: arith.addf {{.*}} : vector<16xf32>
@@ -27,6 +32,34 @@ func.func private @constant_rhs(%a: tensor<128x768xf32>, %b: tensor<768x768xf32>
   %1 = ait.expand %bias : tensor<768xf32> -> tensor<128x768xf32>
   %2 = ait.add %0, %1 : tensor<128x768xf32>
   return %2 : tensor<128x768xf32>
+}
+
+// -----
+
+// More rows than stay in the cache: a tile asks for those of the next one, 8
+// elements a step. So many tiles read a panel that the first may wait for it.
+// CHECK-LABEL: func.func @many_rows(
+// CHECK-SAME: mr = 8 : i64, nr = 48 : i64, panels = 1 : i64, panels_outer = true
+// CHECK-COUNT-3: "llvm.intr.prefetch"{{.*}}hint = 3
+// CHECK: %[[BYTES:.*]] = arith.muli %{{.*}}, %c32_i64
+// CHECK-NEXT: %[[PLACE:.*]] = llvm.getelementptr %{{.*}}[%[[BYTES]]] {{.*}}, i8
+// CHECK: "llvm.intr.prefetch"(%{{.*}}) <{{.*}}hint = 2
+// CHECK-NOT: "llvm.intr.prefetch"
+// CHECK: llvm.intr.fma
+func.func private @many_rows(%a: tensor<1024x384xf32>, %b: tensor<384x768xf32> {ait.constant}) -> tensor<1024x768xf32>
+    attributes {ait.kind = #ait.kind<matmul>, ait.config = {}} {
+  %0 = ait.matmul %a, %b : (tensor<1024x384xf32>, tensor<384x768xf32>) -> tensor<1024x768xf32>
+  return %0 : tensor<1024x768xf32>
+}
+
+// What stays in the cache is not asked for.
+// CHECK-LABEL: func.func @small(
+// CHECK-NOT: "llvm.intr.prefetch"
+// CHECK: llvm.intr.fma
+func.func private @small(%a: tensor<64x64xf32>, %b: tensor<64x128xf32> {ait.constant}) -> tensor<64x128xf32>
+    attributes {ait.kind = #ait.kind<matmul>, ait.config = {}} {
+  %0 = ait.matmul %a, %b : (tensor<64x64xf32>, tensor<64x128xf32>) -> tensor<64x128xf32>
+  return %0 : tensor<64x128xf32>
 }
 
 // -----

@@ -75,7 +75,9 @@ private:
   LogicalResult emitSums(Value panel, Value slot);
   void emitLhsCopy(Value firstStep, Value stepCount);
   TileRhs getRhs(Value panel, Value firstStep, Value stepCount);
-  AmxAhead getAhead(const TileRhs &rhs, Value row);
+  Ahead getPanelAhead(const TileRhs &rhs, Value row);
+  Ahead getRowsAhead(Value row, int64_t count);
+  SmallVector<Ahead> getAhead(const TileRhs &rhs, Value row, int64_t count);
   std::pair<Value, Value> getLhsBlock(Value row, Value firstStep);
   SmallVector<Value> getLhsRows(Value row, int64_t rows, Value firstStep);
   Value sumsOf(Value slot) {
@@ -220,7 +222,12 @@ TileRhs MatmulEmitter::getRhs(Value panel, Value firstStep, Value stepCount) {
         columns);
     Value pointer = builder.advance(buffer, problem.rhs.storedType, offset);
     if (!problem.shape.copiesRhs)
-      return {pointer, rowStride, problem.rhs.storedType, {}};
+      return {pointer,
+              rowStride,
+              problem.rhs.storedType,
+              {},
+              streamsThroughL1(builder.target(),
+                               panelSteps * schedule.nr * format.rhsBytes())};
     emitWidenPanel(builder, problem.shape.kind, getTile(schedule.mr),
                    problem.rhs.storedType, pointer, stepCount, rhsCopy);
     return {rhsCopy, rowStride, format.rhsFactor, {}};
@@ -311,7 +318,7 @@ std::pair<Value, Value> MatmulEmitter::getLhsBlock(Value row, Value firstStep) {
 /// cache together while they multiply this one: it comes from memory wherever a
 /// model's weights are larger than the caches. There is no harm in asking for
 /// what lies behind the last panel.
-AmxAhead MatmulEmitter::getAhead(const TileRhs &rhs, Value row) {
+Ahead MatmulEmitter::getPanelAhead(const TileRhs &rhs, Value row) {
   constexpr int64_t kMostParts = 4;
   const MatmulShape &shape = problem.shape;
   const int64_t blockRows =
@@ -321,16 +328,60 @@ AmxAhead MatmulEmitter::getAhead(const TileRhs &rhs, Value row) {
   if (!problem.packing || shape.copiesRhs || tiles < 2)
     return {};
   const int64_t parts = llvm::bit_floor(uint64_t(tiles));
-  const int64_t tileRows = 16;
-  const int64_t stepElements = tileRows * format.stepsTogether * schedule.nr;
-  const int64_t panelElements =
-      llvm::alignTo(shape.k, shape.getPackedStepsTogether()) * schedule.nr;
+  // Steps of AMX's loop are the 16 rows of a tile.
+  const int64_t stepRows = shape.kind == MicrokernelKind::AmxTiles ? 16 : 1;
+  const int64_t columnBytes = schedule.nr * format.rhsBytes();
+  const int64_t stepBytes = stepRows * format.stepsTogether * columnBytes;
+  const int64_t panelSteps =
+      llvm::alignTo(shape.k, shape.getPackedStepsTogether());
   Value part = builder.rem(builder.div(row, builder.constant(schedule.mr)),
                            builder.constant(parts));
   Value offset =
-      builder.add(builder.constant(panelElements),
-                  builder.mul(part, builder.constant(stepElements / parts)));
-  return {builder.advance(rhs.pointer, problem.rhs.storedType, offset), parts};
+      builder.add(builder.constant(panelSteps * columnBytes),
+                  builder.mul(part, builder.constant(stepBytes / parts)));
+  return {builder.advance(rhs.pointer, builder.ops().getI8Type(), offset),
+          stepBytes, stepBytes / parts};
+}
+
+/// The rows behind a tile of `count` rows, where they lie without gaps: a CPU
+/// foresees what is read of a row only when it has seen some of it, which rows
+/// from behind the second-level cache make a tile wait for.
+Ahead MatmulEmitter::getRowsAhead(Value row, int64_t count) {
+  if (lhsCopy || schedule.kc || problem.lhsRows.size() != 1 ||
+      problem.lhsRows.front().stride != problem.k)
+    return {};
+  const int64_t stepBytes =
+      count * format.lhsFactor.getIntOrFloatBitWidth() / 8;
+  Value first = getLhsRows(row, 1, builder.constant(0)).front();
+  return {builder.advance(first, format.lhsFactor,
+                          builder.mul(builder.constant(count), k)),
+          stepBytes, stepBytes};
+}
+
+/// What a tile of multiply-adds brings into the second-level cache: only what
+/// does not stay there, as asking takes part of the loads.
+SmallVector<Ahead> MatmulEmitter::getAhead(const TileRhs &rhs, Value row,
+                                           int64_t count) {
+  // Tiles of which the first, which waits for its panel, is a small part.
+  constexpr int64_t kManyTiles = 64;
+  const MatmulShape &shape = problem.shape;
+  if (shape.kind != MicrokernelKind::FusedMultiplyAdd || shape.k < 0)
+    return {};
+  const int64_t cacheBytes = builder.target().l2Bytes / 2;
+  const int64_t lhsBytes = format.lhsFactor.getIntOrFloatBitWidth() / 8;
+  const bool rowsLeave =
+      shape.m < 0 || shape.m * shape.k * lhsBytes > cacheBytes;
+  const bool panelsLeave = shape.n > schedule.nr &&
+                           shape.n * shape.k * format.rhsBytes() > cacheBytes;
+  const int64_t sweep =
+      shape.m < 0 || !schedule.panelsOuter ? schedule.mc : shape.m;
+  SmallVector<Ahead> all;
+  if (rowsLeave)
+    all.push_back(getRowsAhead(row, count));
+  if (panelsLeave && sweep <= kManyTiles * schedule.mr)
+    all.push_back(getPanelAhead(rhs, row));
+  llvm::erase_if(all, [](const Ahead &ahead) { return !ahead.pointer; });
+  return all;
 }
 
 LogicalResult MatmulEmitter::emitPanel(Value panel, Value slot, Value firstStep,
@@ -359,7 +410,7 @@ LogicalResult MatmulEmitter::emitPanel(Value panel, Value slot, Value firstStep,
                        builder.mul(row, builder.constant(schedule.nr)));
                    emitAmxTile(builder, count, schedule.nr, start, stride, rhs,
                                stepCount, startsAtZero, target, schedule.nr,
-                               getAhead(rhs, row));
+                               getPanelAhead(rhs, row));
                  });
     return success();
   }
@@ -373,7 +424,7 @@ LogicalResult MatmulEmitter::emitPanel(Value panel, Value slot, Value firstStep,
         panelSums, format.sum, builder.mul(row, builder.constant(schedule.nr)));
     SmallVector<Value> accumulators = emitMultiplyAccumulate(
         builder, problem.shape.kind, tile, getLhsRows(row, count, firstStep),
-        rhs, stepCount, emitZeroTile(builder, tile));
+        rhs, stepCount, emitZeroTile(builder, tile), getAhead(rhs, row, count));
     if (!startsAtZero)
       accumulators = emitAddTiles(
           builder, emitLoadTile(builder, tile, target, schedule.nr),

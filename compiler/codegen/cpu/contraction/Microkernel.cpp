@@ -26,15 +26,34 @@ emitStep(KernelBuilder &builder, const TileShape &tile, ArrayRef<Value> rhs,
   return next;
 }
 
+/// What of a right side that streams is asked for at a step: the row that is
+/// read some steps later, which hide the way from the second-level cache.
+Ahead getStreamed(KernelBuilder &builder, const TileShape &tile,
+                  const TileRhs &rhs) {
+  constexpr int64_t kBytesBefore = 768;
+  const int64_t rowBytes =
+      tile.columns() * rhs.elementType.getIntOrFloatBitWidth() / 8;
+  return {
+      builder.advance(rhs.pointer, builder.ops().getI8Type(),
+                      builder.constant(llvm::alignTo(kBytesBefore, rowBytes))),
+      rowBytes, rowBytes};
+}
+
 /// One accumulator for all steps.
 SmallVector<Value> emitOneSum(KernelBuilder &builder, const TileShape &tile,
                               ValueRange lhsRows, const TileRhs &rhs,
-                              Value count, ValueRange accumulators) {
+                              Value count, ValueRange accumulators,
+                              ArrayRef<Ahead> ahead) {
   return builder.loop(
       builder.constant(0), count, 1, accumulators,
       [&](Value step, ValueRange sums) -> SmallVector<Value> {
         Value rowPointer = builder.advance(rhs.pointer, rhs.elementType,
                                            builder.mul(step, rhs.rowStride));
+        if (rhs.streams)
+          emitPrefetch(builder, getStreamed(builder, tile, rhs), step,
+                       /*level=*/1);
+        for (const Ahead &next : ahead)
+          emitPrefetch(builder, next, step, /*level=*/2);
         SmallVector<Value> right;
         for (int64_t vector = 0; vector < tile.vectors; ++vector) {
           Value pointer =
@@ -74,10 +93,11 @@ constexpr int64_t kStepsOfSum = 512;
 SmallVector<Value> emitFusedMultiplyAdd(KernelBuilder &builder,
                                         const TileShape &tile,
                                         ValueRange lhsRows, const TileRhs &rhs,
-                                        Value count, ValueRange accumulators) {
+                                        Value count, ValueRange accumulators,
+                                        ArrayRef<Ahead> ahead) {
   const std::optional<int64_t> known = getConstantIntValue(count);
   if (!isa<FloatType>(tile.accumulatorType) || (known && *known <= kStepsOfSum))
-    return emitOneSum(builder, tile, lhsRows, rhs, count, accumulators);
+    return emitOneSum(builder, tile, lhsRows, rhs, count, accumulators, ahead);
   return builder.loop(
       builder.constant(0), count, kStepsOfSum, accumulators,
       [&](Value first, ValueRange sums) -> SmallVector<Value> {
@@ -89,9 +109,14 @@ SmallVector<Value> emitFusedMultiplyAdd(KernelBuilder &builder,
                                         builder.mul(first, rhs.rowStride));
         Value steps = builder.min(builder.sub(count, first),
                                   builder.constant(kStepsOfSum));
+        SmallVector<Ahead> later(ahead);
+        for (Ahead &next : later)
+          next.pointer = builder.advance(
+              next.pointer, builder.ops().getI8Type(),
+              builder.mul(first, builder.constant(next.stepBytes)));
         return emitAddTiles(builder, sums,
                             emitOneSum(builder, tile, rows, block, steps,
-                                       emitZeroTile(builder, tile)));
+                                       emitZeroTile(builder, tile), later));
       });
 }
 
@@ -252,22 +277,43 @@ MicrokernelKind useWidenedCodes(OperandFormat &format, const Target &target) {
   return kind;
 }
 
+bool streamsThroughL1(const Target &target, int64_t bytes) {
+  // The left side's rows want their part of it.
+  return bytes > target.l1DataBytes / 2;
+}
+
 SmallVector<Value> emitZeroTile(KernelBuilder &builder, const TileShape &tile) {
   Value zero = builder.zeroVector(tile.accumulatorType, tile.lanes);
   return SmallVector<Value>(tile.rows * tile.vectors, zero);
 }
 
-SmallVector<Value> emitMultiplyAccumulate(KernelBuilder &builder,
-                                          MicrokernelKind kind,
-                                          const TileShape &tile,
-                                          ValueRange lhsRows,
-                                          const TileRhs &rhs, Value count,
-                                          ValueRange accumulators) {
+SmallVector<Value>
+emitMultiplyAccumulate(KernelBuilder &builder, MicrokernelKind kind,
+                       const TileShape &tile, ValueRange lhsRows,
+                       const TileRhs &rhs, Value count, ValueRange accumulators,
+                       ArrayRef<Ahead> ahead) {
   if (kind == MicrokernelKind::Bf16Pairs)
     return emitBf16Pairs(builder, tile, lhsRows, rhs, count, accumulators);
   if (kind == MicrokernelKind::ByteQuads)
     return emitByteQuads(builder, tile, lhsRows, rhs, count, accumulators);
-  return emitFusedMultiplyAdd(builder, tile, lhsRows, rhs, count, accumulators);
+  return emitFusedMultiplyAdd(builder, tile, lhsRows, rhs, count, accumulators,
+                              ahead);
+}
+
+void emitPrefetch(KernelBuilder &builder, const Ahead &ahead, Value step,
+                  int64_t level) {
+  constexpr int64_t kLineBytes = 64;
+  const Type byte = builder.ops().getI8Type();
+  Value first =
+      builder.advance(ahead.pointer, byte,
+                      builder.mul(step, builder.constant(ahead.stepBytes)));
+  // llvm.prefetch: a read (0) of data (1) that stays in this cache and those
+  // behind it (3: the first level).
+  for (int64_t line = 0; line < ahead.bytes; line += kLineBytes)
+    LLVM::Prefetch::create(builder.ops(), builder.loc(),
+                           builder.advance(first, byte, builder.constant(line)),
+                           /*rw=*/0,
+                           /*hint=*/4 - level, /*cache=*/1);
 }
 
 SmallVector<Value> emitAddTiles(KernelBuilder &builder, ValueRange lhs,

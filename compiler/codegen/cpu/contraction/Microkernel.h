@@ -63,7 +63,15 @@ struct TileRhs {
   /// A mask for each vector, if columns past the end must not be read;
   /// otherwise empty.
   llvm::SmallVector<mlir::Value> masks;
+  /// Whether it streams through the first-level cache: rows without gaps, more
+  /// than the cache holds. FusedMultiplyAdd then asks for them some steps
+  /// ahead.
+  bool streams = false;
 };
+
+/// Whether a panel of `bytes` bytes leaves the first-level cache before the
+/// next tile reads it (TileRhs::streams).
+bool streamsThroughL1(const Target &target, int64_t bytes);
 
 /// Zeros for a tile's accumulators, row by row.
 llvm::SmallVector<mlir::Value> emitZeroTile(KernelBuilder &builder,
@@ -74,23 +82,28 @@ llvm::SmallVector<mlir::Value> emitAddTiles(KernelBuilder &builder,
                                             mlir::ValueRange lhs,
                                             mlir::ValueRange rhs);
 
+/// Memory that is read next, and so is brought into the second-level cache: at
+/// step k the `bytes` bytes from pointer + k * stepBytes on, in whole lines.
+struct Ahead {
+  mlir::Value pointer; ///< null: nothing
+  int64_t stepBytes = 0, bytes = 0;
+};
+
 /// accumulators[r][v] += sum over k < count of lhs[r][k] * rhs[k][v].
 /// lhsRows[r] points to `count` contiguous elements: of the accumulator's type,
 /// or bf16 for Bf16Pairs. An odd count is fine: the last pair's second half of
 /// the right side is then read but multiplied by zero. For ByteQuads bytes, as
 /// many as fill the last four: the right side is zero there.
-llvm::SmallVector<mlir::Value>
-emitMultiplyAccumulate(KernelBuilder &builder, MicrokernelKind kind,
-                       const TileShape &tile, mlir::ValueRange lhsRows,
-                       const TileRhs &rhs, mlir::Value count,
-                       mlir::ValueRange accumulators);
+/// FusedMultiplyAdd brings `ahead` into the cache meanwhile.
+llvm::SmallVector<mlir::Value> emitMultiplyAccumulate(
+    KernelBuilder &builder, MicrokernelKind kind, const TileShape &tile,
+    mlir::ValueRange lhsRows, const TileRhs &rhs, mlir::Value count,
+    mlir::ValueRange accumulators, llvm::ArrayRef<Ahead> ahead = {});
 
-/// What is read next, and so is brought into the second-level cache: of as many
-/// bytes a step as the right side has, packed without gaps, one of `parts`.
-struct AmxAhead {
-  mlir::Value pointer; ///< the first line of the part; null: nothing
-  int64_t parts = 1;
-};
+/// Asks for the lines of the second-level cache (`level` 2) or the first (1)
+/// that the bytes of `ahead` for step `step` begin in.
+void emitPrefetch(KernelBuilder &builder, const Ahead &ahead, mlir::Value step,
+                  int64_t level);
 
 /// The whole of a tile for AmxTiles: sums[r][c] (+)= sum over k < count of
 /// lhs[r][k] * rhs[k][c], for `rows` (16 or 32) rows from `lhs` on,
@@ -98,11 +111,12 @@ struct AmxAhead {
 /// multiple of getAmxSteps. Where the right side is of bf16 the left one is too
 /// and the sums are f32; where it is of signed bytes the left one is of
 /// unsigned bytes and the sums are i32. They are stored, rows `sumsRowStride`
-/// sums apart. While it multiplies, `ahead` is brought into the cache.
+/// sums apart. While it multiplies, `ahead` is brought into the cache, a step
+/// of which are the getAmxSteps of a tile.
 void emitAmxTile(KernelBuilder &builder, int64_t rows, int64_t columns,
                  mlir::Value lhs, mlir::Value lhsRowStride, const TileRhs &rhs,
                  mlir::Value count, bool startsAtZero, mlir::Value sums,
-                 int64_t sumsRowStride, const AmxAhead &ahead = {});
+                 int64_t sumsRowStride, const Ahead &ahead = {});
 
 /// Stores a tile to, or loads it from, rows of `rowStride` accumulators.
 void emitStoreTile(KernelBuilder &builder, const TileShape &tile,

@@ -60,17 +60,6 @@ private:
   Value rows, bytes;
 };
 
-/// Asks for the lines of `bytes` bytes from `pointer` on.
-void emitPrefetch(KernelBuilder &builder, Value pointer, int64_t bytes) {
-  constexpr int64_t kLineBytes = 64;
-  // llvm.prefetch: a read (0) of data (1) for the second-level cache (2).
-  for (int64_t line = 0; line < bytes; line += kLineBytes)
-    LLVM::Prefetch::create(builder.ops(), builder.loc(),
-                           builder.advance(pointer, builder.ops().getI8Type(),
-                                           builder.constant(line)),
-                           /*rw=*/0, /*hint=*/2, /*cache=*/1);
-}
-
 } // namespace
 
 int64_t getAmxSteps(Type factor) {
@@ -80,7 +69,7 @@ int64_t getAmxSteps(Type factor) {
 void emitAmxTile(KernelBuilder &builder, int64_t rows, int64_t columns,
                  Value lhs, Value lhsRowStride, const TileRhs &rhs, Value count,
                  bool startsAtZero, Value sums, int64_t sumsRowStride,
-                 const AmxAhead &ahead) {
+                 const Ahead &ahead) {
   AmxEmitter amx(builder);
   Type factor = rhs.elementType, f32 = builder.ops().getF32Type();
   const int64_t factorBytes = factor.getIntOrFloatBitWidth() / 8;
@@ -111,10 +100,9 @@ void emitAmxTile(KernelBuilder &builder, int64_t rows, int64_t columns,
         Value right = builder.advance(rhs.pointer, factor,
                                       builder.mul(rhsRow, rhs.rowStride));
         if (ahead.pointer)
-          emitPrefetch(builder,
-                       builder.advance(ahead.pointer, factor,
-                                       builder.mul(rhsRow, rhs.rowStride)),
-                       columnTiles * kTileRows * kTileBytes / ahead.parts);
+          emitPrefetch(builder, ahead,
+                       builder.div(step, builder.constant(getAmxSteps(factor))),
+                       /*level=*/2);
         SmallVector<Value> rhsTiles, next;
         for (int64_t column = 0; column < columnTiles; ++column)
           rhsTiles.push_back(amx.load(

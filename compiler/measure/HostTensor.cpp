@@ -18,14 +18,15 @@ constexpr int64_t kAlignment = 64;
 HostTensor::HostTensor(TensorView shape, int64_t guardBytes)
     : tensor(std::move(shape)) {
   const int64_t before = llvm::alignTo(guardBytes, kAlignment);
-  size = before + llvm::alignTo(bytes() + guardBytes, kAlignment);
-  memory.reset(static_cast<char *>(std::aligned_alloc(kAlignment, size)));
-  if (!memory)
+  absl::StatusOr<AlignedBuffer> allocated = AlignedBuffer::Allocate(
+      before + llvm::alignTo(bytes() + guardBytes, kAlignment));
+  if (!allocated.ok())
     throw std::bad_alloc();
-  tensor.data = memory.get() + before;
+  memory = *std::move(allocated);
+  tensor.data = memory.data() + before;
   const int64_t end = before + bytes();
-  std::memset(memory.get(), kGuard, before);
-  std::memset(memory.get() + end, kGuard, size - end);
+  std::memset(memory.data(), kGuard, before);
+  std::memset(memory.data() + end, kGuard, memory.bytes() - end);
 }
 
 void HostTensor::fill(char byte) { std::memset(tensor.data, byte, bytes()); }
@@ -41,8 +42,8 @@ bool HostTensor::isIntact() const {
     return std::all_of(from, to, [](char byte) { return byte == kGuard; });
   };
   const char *begin = static_cast<const char *>(tensor.data);
-  return holdsGuards(memory.get(), begin) &&
-         holdsGuards(begin + bytes(), memory.get() + size);
+  return holdsGuards(memory.data(), begin) &&
+         holdsGuards(begin + bytes(), memory.data() + memory.bytes());
 }
 
 } // namespace aitune

@@ -4,15 +4,14 @@
 #define AITUNE_COMPILER_MEASURE_HOSTTENSOR_H
 
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 
+#include "runtime/cpu/aligned_buffer.h"
 #include "runtime/tensor/tensor_view.h"
 
 namespace aitune {
 
-/// Aligned as the memory of a plan is. Movable: the tensor keeps its place. Not
-/// thread-safe.
+/// Aligned and on huge pages as the memory of a plan is, so that candidates are
+/// as fast as there. Movable: the tensor keeps its place. Not thread-safe.
 class HostTensor {
 public:
   /// The content of the guards.
@@ -35,13 +34,8 @@ public:
   bool isIntact() const;
 
 private:
-  struct Free {
-    void operator()(char *data) const { std::free(data); }
-  };
-
   TensorView tensor;
-  std::unique_ptr<char, Free> memory;
-  int64_t size = 0; ///< bytes of `memory`
+  AlignedBuffer memory;
 };
 
 } // namespace aitune

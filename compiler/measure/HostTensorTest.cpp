@@ -19,6 +19,13 @@ TEST(HostTensorTest, HoldsATensorAtAnAlignedPlace) {
   EXPECT_TRUE(moved.isIntact());
 }
 
+// As an arena: TLB misses would slow a candidate down that has none in a model.
+TEST(HostTensorTest, ALargeOneBeginsWithAHugePage) {
+  const HostTensor tensor({nullptr, DataType::kFloat32, {1024, 1024}});
+  EXPECT_EQ((reinterpret_cast<uintptr_t>(tensor.view().data) - 64) % (2 << 20),
+            0u);
+}
+
 TEST(HostTensorTest, SeesWhatIsWrittenBesideIt) {
   for (int64_t guardBytes : {64, 1000})
     for (int64_t place :

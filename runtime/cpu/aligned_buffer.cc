@@ -40,10 +40,12 @@ absl::StatusOr<AlignedBuffer> AlignedBuffer::Allocate(
   if (bytes == 0) return buffer;
   const bool is_systems = allocator == nullptr;
   const int64_t alignment =
-      is_systems && bytes >= 2 * kHugePage ? kHugePage : kCacheLine;
+      is_systems && bytes >= kHugePage ? kHugePage : kCacheLine;
+  // The end of a smaller block is not worth a huge page of its own.
+  const int64_t unit = bytes >= 2 * kHugePage ? alignment : kCacheLine;
   void* data = nullptr;
   if (bytes > 0 && bytes <= std::numeric_limits<int64_t>::max() - alignment) {
-    const int64_t rounded = (bytes + alignment - 1) / alignment * alignment;
+    const int64_t rounded = (bytes + unit - 1) / unit * unit;
     if (!is_systems) {
       data = AllocateBy(*allocator, rounded);
       buffer.data_ = {static_cast<char*>(data), Free{allocator, rounded}};

@@ -1,5 +1,5 @@
 // Uninitialised memory for arenas and packed weights: aligned to cache lines
-// and, from 4 MiB on, placed on huge pages where the system has them. These
+// and, from 2 MiB on, placed on huge pages where the system has them. These
 // spare large activations page faults at first touch, and TLB misses.
 #ifndef AITUNE_RUNTIME_CPU_ALIGNED_BUFFER_H_
 #define AITUNE_RUNTIME_CPU_ALIGNED_BUFFER_H_

@@ -54,10 +54,13 @@ class AlignedBufferTest : public testing::Test {
 };
 
 TEST_F(AlignedBufferTest, TheSystemsIsAligned) {
-  for (const int64_t bytes : {int64_t{1}, int64_t{100}, int64_t{5} << 20}) {
+  for (const int64_t bytes : {int64_t{1}, int64_t{100}, int64_t{2} << 20,
+                              int64_t{3} << 20, int64_t{5} << 20}) {
     const auto buffer = AlignedBuffer::Allocate(bytes);
     ASSERT_TRUE(buffer.ok()) << buffer.status();
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer->data()) % 64, 0u);
+    // Blocks that hold a huge page begin with one.
+    const uintptr_t alignment = bytes >= (2 << 20) ? 2 << 20 : 64;
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer->data()) % alignment, 0u);
     EXPECT_EQ(buffer->bytes(), bytes);
     EXPECT_EQ(buffer->allocator(), nullptr);
     std::memset(buffer->data(), 1, static_cast<size_t>(bytes));

@@ -240,6 +240,52 @@ TEST(ExecutableTest, PackedConstantsReachKernels) {
               ElementsAre(2, 3, 5, 6, 4, 1, 7, 1));
 }
 
+// Where a kernel found the weights that it last ran with.
+std::vector<const void*> places;
+void KeepPlaces(void* const* b, const int64_t*, int64_t, int64_t) {
+  places.assign(b, b + 4);
+}
+
+TEST(ExecutableTest, PackedConstantsShareHugePages) {
+  constexpr int64_t kHugePage = int64_t{2} << 20;
+  constexpr int64_t kRows = 499, kColumns = 999;
+  constexpr int64_t kPackedBytes = kRows * (kColumns + 1) * 4;
+  TestPlan t;
+  std::vector<int> inputs;
+  std::vector<ConstantTensor> constants;
+  // The last is the first again.
+  for (const int constant : {0, 1, 2, 0}) {
+    inputs.push_back(t.Constant(constant, {kRows, kColumns}));
+    PackingProto& packing =
+        *t.plan.mutable_values(inputs.back())->mutable_packing();
+    packing.set_kind(PackingProto::MATMUL_PANELS);
+    packing.set_block_n(2);
+    if (constants.size() < 3) {
+      constants.push_back(FloatConstant(
+          std::vector<float>(kRows * kColumns, 1.f), {kRows, kColumns}, "w"));
+    }
+  }
+  const int y = t.Output({1});
+  t.Kernel("keep_places", inputs, {y}, 1);
+  auto executable = CpuExecutable::Load(
+      t.plan,
+      std::make_shared<FakeKernels>(
+          std::map<std::string, KernelFunction>{{"keep_places", KeepPlaces}}),
+      constants, {});
+  ASSERT_TRUE(executable.ok()) << executable.status();
+  RunModel(**executable, {});
+  ASSERT_EQ(places.size(), 4u);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(places[0]) % kHugePage, 0u);
+  for (int i : {1, 2}) {
+    EXPECT_EQ(static_cast<const char*>(places[i]) -
+                  static_cast<const char*>(places[i - 1]),
+              kPackedBytes + (-kPackedBytes & 63));
+  }
+  EXPECT_EQ(places[3], places[0]);
+  EXPECT_EQ((*executable)->Memory().weights,
+            2 * (kPackedBytes + (-kPackedBytes & 63)) + kPackedBytes);
+}
+
 // Halves x twice; what is odd is an index out of range.
 TestPlan Quarter() {
   TestPlan t;

@@ -19,6 +19,9 @@ namespace {
 // next, which is larger.
 constexpr int64_t kTrimBytes = int64_t{16} << 20;
 
+// The alignment of packed constants in their block.
+constexpr int64_t kCacheLine = 64;
+
 }  // namespace
 
 absl::StatusOr<AlignedBuffer> ArenaPool::Acquire(int64_t bytes) {
@@ -210,8 +213,42 @@ absl::Status LoadedPlan::LoadSteps(bool initialization) {
   return absl::OkStatus();
 }
 
+void LoadedPlan::ReservePacked() {
+  int64_t bytes = 0;
+  for (const ValueProto& value : plan_.values()) {
+    if (value.storage() != ValueProto::CONSTANT ||
+        value.packing().kind() == PackingProto::NONE ||
+        static_cast<size_t>(value.index()) >= constants_.size()) {
+      continue;
+    }
+    const TensorView& view = constants_[value.index()].view;
+    const absl::StatusOr<int64_t> packed =
+        PackedBytes(value.packing(), view.dtype, view.sizes);
+    if (!packed.ok() ||
+        __builtin_add_overflow(bytes, *packed + kCacheLine, &bytes)) {
+      return;
+    }
+  }
+  absl::StatusOr<AlignedBuffer> block = AlignedBuffer::Allocate(bytes);
+  if (block.ok()) packed_ = *std::move(block);
+}
+
+absl::StatusOr<char*> LoadedPlan::AllocatePacked(int64_t bytes) {
+  const int64_t start =
+      (packed_bytes_ + kCacheLine - 1) / kCacheLine * kCacheLine;
+  if (bytes <= packed_.bytes() - start) {
+    packed_bytes_ = start + bytes;
+    return packed_.data() + start;
+  }
+  AITUNE_ASSIGN_OR_RETURN(AlignedBuffer buffer, AlignedBuffer::Allocate(bytes));
+  owned_.push_back(std::move(buffer));
+  return owned_.back().data();
+}
+
 absl::Status LoadedPlan::LoadValues(DeviceMemory* device) {
   const std::vector<int32_t> roots = StorageRoots(plan_);
+  // On a device each constant is packed on the host, moved and freed.
+  if (device == nullptr) ReservePacked();
   values_.resize(plan_.values_size());
   owned_on_device_.resize(plan_.values_size());
   bytes_on_device_.resize(plan_.values_size());
@@ -345,11 +382,9 @@ absl::Status LoadedPlan::LoadConstant(int32_t value) {
     return absl::InvalidArgumentError(
         absl::StrCat(where, packed_bytes.status().message()));
   }
-  AITUNE_ASSIGN_OR_RETURN(AlignedBuffer buffer,
-                          AlignedBuffer::Allocate(*packed_bytes));
-  AITUNE_RETURN_IF_ERROR(Pack(packing, view, buffer.data()));
-  loaded.fixed = buffer.data();
-  owned_.push_back(std::move(buffer));
+  AITUNE_ASSIGN_OR_RETURN(char* const data, AllocatePacked(*packed_bytes));
+  AITUNE_RETURN_IF_ERROR(Pack(packing, view, data));
+  loaded.fixed = data;
   return absl::OkStatus();
 }
 
@@ -401,6 +436,7 @@ MemoryUse LoadedPlan::Memory() const {
   MemoryUse use;
   use.arenas = arenas_.MemoryInBytes();
   use.weights = weights_.MemoryInBytes();
+  use.weights += packed_bytes_;
   for (const AlignedBuffer& buffer : owned_) use.weights += buffer.bytes();
   for (size_t i = 0; i < owned_on_device_.size(); ++i) {
     if (owned_on_device_[i] != nullptr) use.weights += bytes_on_device_[i];

@@ -140,6 +140,11 @@ class LoadedPlan {
  private:
   LoadedPlan() = default;
   absl::Status LoadValues(DeviceMemory* device);
+  // Allocates the block of packed constants. Without memory for it, or where
+  // a packing is wrong, there is none: loading that constant says so.
+  void ReservePacked();
+  // Memory for a packed constant, of the block where it has room.
+  absl::StatusOr<char*> AllocatePacked(int64_t bytes);
   absl::Status LoadConstant(int32_t value);
   absl::Status MoveConstant(int32_t value, DeviceMemory& device);
   absl::Status LoadSteps(bool initialization);
@@ -159,7 +164,11 @@ class LoadedPlan {
   std::vector<bool> is_lent_;     // whether a region lends a value's memory
   std::vector<bool> is_written_;  // whether a step writes an input's memory
   std::vector<PlanTensorType> input_types_, output_types_;
-  std::vector<AlignedBuffer> owned_;  // packed constants, persistent values
+  // Packed constants of the host, one behind the other: most are smaller than a
+  // huge page, which together they fill. What is not used is never touched.
+  AlignedBuffer packed_;
+  int64_t packed_bytes_ = 0;          // bytes of packed_ that are in use
+  std::vector<AlignedBuffer> owned_;  // other constants, persistent values
   // Constants and persistent values on a GPU, and their bytes; by value.
   std::vector<std::shared_ptr<void>> owned_on_device_;
   std::vector<int64_t> bytes_on_device_;

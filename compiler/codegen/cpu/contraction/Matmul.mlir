@@ -52,6 +52,30 @@ func.func private @many_rows(%a: tensor<1024x384xf32>, %b: tensor<384x768xf32> {
   return %0 : tensor<1024x768xf32>
 }
 
+// Two panels of so many steps have no room in the cache: only rows are asked for.
+// CHECK-LABEL: func.func @long_panels(
+// CHECK-SAME: panels_outer = true
+// CHECK-COUNT-1: "llvm.intr.prefetch"{{.*}}hint = 2
+// CHECK-NOT: hint = 2
+// CHECK: llvm.intr.fma
+func.func private @long_panels(%a: tensor<128x3072xf32>, %b: tensor<3072x768xf32> {ait.constant}) -> tensor<128x768xf32>
+    attributes {ait.kind = #ait.kind<matmul>, ait.config = {}} {
+  %0 = ait.matmul %a, %b : (tensor<128x3072xf32>, tensor<3072x768xf32>) -> tensor<128x768xf32>
+  return %0 : tensor<128x768xf32>
+}
+
+// The panels of a block read its rows from the cache, all but the first.
+// CHECK-LABEL: func.func @many_panels(
+// CHECK-SAME: panels_outer = false
+// CHECK: "llvm.intr.prefetch"{{.*}}hint = 3
+// CHECK-NOT: hint = 2
+// CHECK: llvm.intr.fma
+func.func private @many_panels(%a: tensor<3600x160xf32>, %b: tensor<160x640xf32> {ait.constant}) -> tensor<3600x640xf32>
+    attributes {ait.kind = #ait.kind<matmul>, ait.config = {}} {
+  %0 = ait.matmul %a, %b : (tensor<3600x160xf32>, tensor<160x640xf32>) -> tensor<3600x640xf32>
+  return %0 : tensor<3600x640xf32>
+}
+
 // What stays in the cache is not asked for.
 // CHECK-LABEL: func.func @small(
 // CHECK-NOT: "llvm.intr.prefetch"

@@ -74,6 +74,11 @@ private:
                           Value stepCount, bool startsAtZero);
   LogicalResult emitSums(Value panel, Value slot);
   void emitLhsCopy(Value firstStep, Value stepCount);
+  /// Steps a packed panel holds: those that lie together are whole.
+  int64_t getPanelSteps() const {
+    return llvm::alignTo(problem.shape.k,
+                         problem.shape.getPackedStepsTogether());
+  }
   TileRhs getRhs(Value panel, Value firstStep, Value stepCount);
   Ahead getPanelAhead(const TileRhs &rhs, Value row);
   Ahead getRowsAhead(Value row, int64_t count);
@@ -210,9 +215,7 @@ TileRhs MatmulEmitter::getRhs(Value panel, Value firstStep, Value stepCount) {
   Value buffer = builder.buffer(problem.rhs.argument);
   if (problem.packing) {
     Value rowStride = builder.constant(format.stepsTogether * schedule.nr);
-    // Steps a panel holds: those that lie together are whole.
-    int64_t panelSteps =
-        llvm::alignTo(problem.shape.k, problem.shape.getPackedStepsTogether());
+    const int64_t panelSteps = getPanelSteps();
     int64_t panelCount = llvm::divideCeil(problem.shape.n, schedule.nr);
     Value index =
         builder.add(builder.mul(batch, builder.constant(panelCount)), panel);
@@ -314,33 +317,20 @@ std::pair<Value, Value> MatmulEmitter::getLhsBlock(Value row, Value firstStep) {
           builder.evaluate(problem.lhsRows.front().stride)};
 }
 
-/// A tile's part of the next panel, which the tiles of a block bring into the
-/// cache together while they multiply this one: it comes from memory wherever a
-/// model's weights are larger than the caches. There is no harm in asking for
-/// what lies behind the last panel.
+/// A tile's part of the next panel.
 Ahead MatmulEmitter::getPanelAhead(const TileRhs &rhs, Value row) {
-  constexpr int64_t kMostParts = 4;
   const MatmulShape &shape = problem.shape;
   const int64_t blockRows =
       shape.m < 0 ? schedule.mc : std::min(shape.m, schedule.mc);
-  const int64_t tiles =
-      std::min<int64_t>(llvm::divideCeil(blockRows, schedule.mr), kMostParts);
-  if (!problem.packing || shape.copiesRhs || tiles < 2)
+  if (!problem.packing || shape.copiesRhs)
     return {};
-  const int64_t parts = llvm::bit_floor(uint64_t(tiles));
   // Steps of AMX's loop are the 16 rows of a tile.
   const int64_t stepRows = shape.kind == MicrokernelKind::AmxTiles ? 16 : 1;
   const int64_t columnBytes = schedule.nr * format.rhsBytes();
-  const int64_t stepBytes = stepRows * format.stepsTogether * columnBytes;
-  const int64_t panelSteps =
-      llvm::alignTo(shape.k, shape.getPackedStepsTogether());
-  Value part = builder.rem(builder.div(row, builder.constant(schedule.mr)),
-                           builder.constant(parts));
-  Value offset =
-      builder.add(builder.constant(panelSteps * columnBytes),
-                  builder.mul(part, builder.constant(stepBytes / parts)));
-  return {builder.advance(rhs.pointer, builder.ops().getI8Type(), offset),
-          stepBytes, stepBytes / parts};
+  return getPartOfPanel(builder, rhs.pointer, columnBytes * getPanelSteps(),
+                        stepRows * format.stepsTogether * columnBytes,
+                        llvm::divideCeil(blockRows, schedule.mr),
+                        builder.div(row, builder.constant(schedule.mr)));
 }
 
 /// The rows behind a tile of `count` rows, where they lie without gaps: a CPU
@@ -362,23 +352,19 @@ Ahead MatmulEmitter::getRowsAhead(Value row, int64_t count) {
 /// does not stay there, as asking takes part of the loads.
 SmallVector<Ahead> MatmulEmitter::getAhead(const TileRhs &rhs, Value row,
                                            int64_t count) {
-  // Tiles of which the first, which waits for its panel, is a small part.
-  constexpr int64_t kManyTiles = 64;
+  // Panels that read the rows of one block from where they stay.
+  constexpr int64_t kManyPanels = 4;
   const MatmulShape &shape = problem.shape;
   if (shape.kind != MicrokernelKind::FusedMultiplyAdd || shape.k < 0)
     return {};
-  const int64_t cacheBytes = builder.target().l2Bytes / 2;
-  const int64_t lhsBytes = format.lhsFactor.getIntOrFloatBitWidth() / 8;
-  const bool rowsLeave =
-      shape.m < 0 || shape.m * shape.k * lhsBytes > cacheBytes;
-  const bool panelsLeave = shape.n > schedule.nr &&
-                           shape.n * shape.k * format.rhsBytes() > cacheBytes;
-  const int64_t sweep =
-      shape.m < 0 || !schedule.panelsOuter ? schedule.mc : shape.m;
+  const bool blocksStay =
+      !schedule.panelsOuter && shape.n > kManyPanels * schedule.nr;
+  const int64_t rowsRead = blocksStay ? schedule.mc : shape.m;
   SmallVector<Ahead> all;
-  if (rowsLeave)
+  if (rowsRead < 0 ||
+      leavesCache(builder.target(), rowsRead * shape.k, format.lhsFactor))
     all.push_back(getRowsAhead(row, count));
-  if (panelsLeave && sweep <= kManyTiles * schedule.mr)
+  if (wantsPanelsAhead(schedule, shape, builder.target()))
     all.push_back(getPanelAhead(rhs, row));
   llvm::erase_if(all, [](const Ahead &ahead) { return !ahead.pointer; });
   return all;

@@ -172,6 +172,21 @@ std::string rejectTile(const MatmulSchedule &schedule, const MatmulShape &shape,
 
 } // namespace
 
+bool leavesCache(const Target &target, int64_t elements, Type type) {
+  return elements * (type.getIntOrFloatBitWidth() / 8) > target.l2Bytes / 2;
+}
+
+bool wantsPanelsAhead(const MatmulSchedule &schedule, const MatmulShape &shape,
+                      const Target &target) {
+  constexpr int64_t kManyTiles = 64;
+  const int64_t rows =
+      shape.m < 0 || !schedule.panelsOuter ? schedule.mc : shape.m;
+  const int64_t panelBytes = shape.k * schedule.nr * shape.format.rhsBytes();
+  return shape.n > schedule.nr && rows <= kManyTiles * schedule.mr &&
+         leavesCache(target, shape.n * shape.k, shape.format.rhs) &&
+         2 * panelBytes <= target.l2Bytes * 3 / 4;
+}
+
 int64_t getMostRows(int64_t vectors, const Target &target) {
   return std::min(kMaximalRows,
                   (target.vectorRegisters - vectors - 1) / vectors);

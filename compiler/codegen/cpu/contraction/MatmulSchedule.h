@@ -68,6 +68,16 @@ struct MatmulSchedule {
   std::string toString() const;
 };
 
+/// Whether `elements` elements of `type` are more than stay in the second-level
+/// cache beside what else a kernel reads.
+bool leavesCache(const Target &target, int64_t elements, mlir::Type type);
+
+/// Whether tiles should bring the next panel of the packed right side into the
+/// second-level cache (getPartOfPanel): it does not stay there but has room
+/// beside this one, and not so many tiles read a panel that the first may wait.
+bool wantsPanelsAhead(const MatmulSchedule &schedule, const MatmulShape &shape,
+                      const Target &target);
+
 /// The most rows of a register tile that is `vectors` wide: one register for
 /// each sum, for each vector of the right side and for an element of the left
 /// one, and no more rows than the caches take without conflicts. May be 0.

@@ -278,8 +278,7 @@ MicrokernelKind useWidenedCodes(OperandFormat &format, const Target &target) {
 }
 
 bool streamsThroughL1(const Target &target, int64_t bytes) {
-  // The left side's rows want their part of it.
-  return bytes > target.l1DataBytes / 2;
+  return bytes > target.l1DataBytes;
 }
 
 SmallVector<Value> emitZeroTile(KernelBuilder &builder, const TileShape &tile) {
@@ -298,6 +297,20 @@ emitMultiplyAccumulate(KernelBuilder &builder, MicrokernelKind kind,
     return emitByteQuads(builder, tile, lhsRows, rhs, count, accumulators);
   return emitFusedMultiplyAdd(builder, tile, lhsRows, rhs, count, accumulators,
                               ahead);
+}
+
+Ahead getPartOfPanel(KernelBuilder &builder, Value rhs, int64_t panelBytes,
+                     int64_t stepBytes, int64_t tiles, Value tile) {
+  constexpr int64_t kMostParts = 4;
+  if (tiles < 2)
+    return {};
+  const int64_t parts = llvm::bit_floor(uint64_t(std::min(tiles, kMostParts)));
+  Value part = builder.rem(tile, builder.constant(parts));
+  Value offset =
+      builder.add(builder.constant(panelBytes),
+                  builder.mul(part, builder.constant(stepBytes / parts)));
+  return {builder.advance(rhs, builder.ops().getI8Type(), offset), stepBytes,
+          stepBytes / parts};
 }
 
 void emitPrefetch(KernelBuilder &builder, const Ahead &ahead, Value step,

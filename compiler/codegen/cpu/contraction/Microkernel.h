@@ -100,6 +100,16 @@ llvm::SmallVector<mlir::Value> emitMultiplyAccumulate(
     mlir::ValueRange lhsRows, const TileRhs &rhs, mlir::Value count,
     mlir::ValueRange accumulators, llvm::ArrayRef<Ahead> ahead = {});
 
+/// The part of the next panel that a tile brings into the cache while it
+/// multiplies, so that the tiles of a block bring all of it: it comes from
+/// memory wherever a model's weights are larger than the caches. `rhs` points
+/// to the tile's panel, `panelBytes` before the next; `tile` is its number in
+/// the block, which has `tiles`. Nothing where these are too few. There is no
+/// harm in asking for what lies behind the last panel.
+Ahead getPartOfPanel(KernelBuilder &builder, mlir::Value rhs,
+                     int64_t panelBytes, int64_t stepBytes, int64_t tiles,
+                     mlir::Value tile);
+
 /// Asks for the lines of the second-level cache (`level` 2) or the first (1)
 /// that the bytes of `ahead` for step `step` begin in.
 void emitPrefetch(KernelBuilder &builder, const Ahead &ahead, mlir::Value step,

@@ -94,13 +94,33 @@ bool HoldsContainer(const c10::TypePtr& type) {
                      type->containedTypes().end(), HoldsContainer);
 }
 
-// Adds the arguments that `value` may be made of by way of values of the types
-// that `follows` holds for. `visited` is what was looked at.
+bool MayHoldTensors(const torch::jit::Value* value) {
+  return HoldsTensors(value->type());
+}
+
+// Whether an operator makes it as a new list or dict, which holds no others.
+bool IsNewContainer(const torch::jit::Value* value) {
+  static const auto* const kNames = new std::set<std::string>{
+      "aten::copy",  "aten::list",  "aten::dict", "aten::slice",
+      "aten::add",   "aten::mul",   "aten::keys", "aten::values",
+      "aten::items", "aten::sorted"};
+  const std::vector<c10::TypePtr> parts = value->type()->containedTypes().vec();
+  return kNames->count(value->node()->kind().toQualString()) > 0 &&
+         std::none_of(parts.begin(), parts.end(), HoldsContainer);
+}
+
+// Whether it may be, or hold, a list or dict that is older.
+bool MayHoldOldContainer(const torch::jit::Value* value) {
+  return HoldsContainer(value->type()) && !IsNewContainer(value);
+}
+
+// Adds the arguments that `value` may be made of by way of values that
+// `follows` holds for. `visited` is what was looked at.
 void AddSources(const torch::jit::Value* value,
-                bool (*follows)(const c10::TypePtr&),
+                bool (*follows)(const torch::jit::Value*),
                 std::set<const torch::jit::Value*>& visited,
                 std::set<int>& arguments) {
-  if (!follows(value->type()) || !visited.insert(value).second) return;
+  if (!follows(value) || !visited.insert(value).second) return;
   const torch::jit::Node* node = value->node();
   if (node->kind() == c10::prim::Param) {
     const torch::jit::Node* const owner = node->owningBlock()->owningNode();
@@ -122,7 +142,7 @@ void AddSources(const torch::jit::Value* value,
 // operators on elements keep the layout of what they are given.
 void AddArguments(const torch::jit::Value* value, std::set<int>& arguments) {
   std::set<const torch::jit::Value*> visited;
-  AddSources(value, HoldsTensors, visited, arguments);
+  AddSources(value, MayHoldTensors, visited, arguments);
 }
 
 // Adds the query, for the arguments that none before it sees as well.
@@ -200,7 +220,7 @@ std::string FindContainerWrite(const torch::jit::Graph& graph) {
     std::set<const torch::jit::Value*> visited;
     std::set<int> arguments;
     for (const torch::jit::Value* input : node.inputs())
-      AddSources(input, HoldsContainer, visited, arguments);
+      AddSources(input, MayHoldOldContainer, visited, arguments);
     arguments.erase(-1);  // the model
     return !arguments.empty();
   });

@@ -126,6 +126,35 @@ TEST(InputQueries, FindChangesOfTheCallersLists) {
   EXPECT_EQ(write("  l[0].add_(x)\n  return x\n"), "");
 }
 
+TEST(InputQueries, ChangesOfCopiesOfTheCallersListsAreNotOfTheirs) {
+  const auto write = [](const std::string& body) {
+    const auto model = Model::FromSource(
+        "def forward(self, x: Tensor, l: List[Tensor], d: Dict[str, Tensor], "
+        "n: List[int], e: Dict[str, List[Tensor]]):\n" +
+        body);
+    EXPECT_TRUE(model.ok()) << model.status();
+    return FindInputQueries(*model).container_write;
+  };
+  for (const char* const body :
+       {"  m = l.copy()\n  m.append(x)\n  return m\n",
+        "  m = list(l)\n  m[0] = x\n  return m\n",
+        "  m = l[1:]\n  return x * m.pop()\n",
+        "  m = l + [x]\n  m.reverse()\n  return m\n",
+        "  m = n * 2\n  m.append(2)\n  return x.repeat(m)\n",
+        "  m = sorted(n)\n  m.append(2)\n  return x.repeat(m)\n",
+        "  m = d.copy()\n  m['k'] = x\n  return m\n",
+        "  m = list(d.values())\n  m.append(x)\n  return m\n",
+        "  m = list(d.keys())\n  m.append('k')\n  return m\n"})
+    EXPECT_EQ(write(body), "") << body;
+  for (const char* const body :
+       {"  m = l\n  m.append(x)\n  return m\n", "  l += [x]\n  return l\n",
+        "  m = e.copy()\n  m['a'].append(x)\n  return m\n",
+        "  m = list(e.values())\n  m[0].append(x)\n  return m\n",
+        "  m = l.copy()\n  if len(m) > 3:\n    m = l\n  m.append(x)\n"
+        "  return m\n"})
+    EXPECT_NE(write(body), "") << body;
+}
+
 TEST(InputQueries, WritesToTheModelAreNotToArguments) {
   const auto write = [](const std::string& body) {
     torch::jit::Module module("Counts");

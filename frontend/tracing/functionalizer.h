@@ -64,9 +64,12 @@ class Functionalizer {
   // values that depend on no input: it stays a constant, with new contents.
   void ConstantOverwritten(ProbedValue& tensor);
 
- private:
+  // The value of the trace with all of a memory's present contents; `name` is
+  // that of a constant which is made of it. kUnimplemented as Read.
   absl::StatusOr<ValueId> ReadBase(TracedStorage& storage,
                                    const std::string& name);
+
+ private:
   // Makes the present contents of a tensor with TracedStorage::state a value of
   // the trace.
   void ReadState(TracedStorage& storage);

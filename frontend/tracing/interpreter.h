@@ -169,6 +169,18 @@ class Interpreter {
   // Fills in `contents`, `written` and `lists`, and prepares the writes.
   absl::Status FindRegionInputs(NodeRegion& region);
   absl::Status MakeRegionProgram(NodeRegion& region) const;
+  // region_layouts.cc: tensors that a region gets as they lie in memory.
+  // Fills in `laid_out`; kUnimplemented where the region, or the program behind
+  // it, shows a layout that is not known.
+  absl::Status FindLayouts(NodeRegion& region) const;
+  // Whether the tensor's memory and the way from it tell how it lies there.
+  bool HasKnownLayout(const ProbedValue& tensor) const;
+  // The memory of a tensor with a known layout, the outermost axis first.
+  absl::StatusOr<ArgumentTemplate> MemoryOf(const ProbedValue& tensor);
+  // The region's program for arguments of these recipes, of which those of
+  // `laid_out` are MemoryOf. Adds the recipes of more arguments.
+  RecordedProgram ProgramWithLayouts(
+      const NodeRegion& region, std::vector<ArgumentTemplate>& recipes) const;
   // Sets ProbedValue::is_list_of_known of a result.
   void NoteKnownList(const NodeRegion& region, const RegionWays& ways,
                      ProbedValue& result) const;

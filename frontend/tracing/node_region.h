@@ -22,6 +22,9 @@ struct Interpreter::NodeRegion {
   std::vector<ProbedRef> contents;       // of `free`
   // Places in `free` of the tensors and the lists that the node writes.
   std::vector<size_t> written, lists;
+  // Places of the tensors that it gets as they lie in memory
+  // (region_layouts.h).
+  std::vector<size_t> laid_out;
   // The number of inputs, the first of the node, that decide its ways: the
   // condition of an if, the length and the condition of a loop.
   size_t controls = 0;

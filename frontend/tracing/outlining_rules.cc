@@ -380,15 +380,23 @@ bool OutliningRules::FindCanBeOutlined(Node* node) {
   return AllCanBeRead(node->inputs());
 }
 
-bool AsksForMemory(Block* block) {
+bool AsksForLayout(Block* block) {
   static const auto* const kNames = new std::set<std::string>{
-      "aten::stride",      "aten::is_contiguous", "aten::storage_offset",
-      "aten::as_strided",  "aten::data_ptr",      "aten::is_set_to",
-      "aten::as_strided_", "aten::set_"};
+      "aten::stride",          "aten::sym_stride",
+      "aten::is_contiguous",   "aten::is_non_overlapping_and_dense",
+      "aten::storage_offset",  "aten::sym_storage_offset",
+      "aten::as_strided",      "aten::as_strided_",
+      "aten::as_strided_copy", "aten::as_strided_scatter",
+      "aten::_reshape_alias",  "aten::data_ptr",
+      "aten::is_set_to",       "aten::set_"};
   return AnyNode(block, [](Node* node) {
-    return kNames->count(node->kind().toQualString()) > 0 ||
-           ChangesSizes(*node);
+    return kNames->count(node->kind().toQualString()) > 0;
   });
+}
+
+bool AsksForMemory(Block* block) {
+  return AsksForLayout(block) ||
+         AnyNode(block, [](Node* node) { return ChangesSizes(*node); });
 }
 
 bool NeedsViews(Block* block) {

@@ -55,8 +55,10 @@ class OutliningRules {
 bool IsNumberOfTrace(const at::Tensor& tensor);
 
 // Whether operators in `block`, or in its inner blocks, ask for strides or make
-// tensors by them, which those that compiled code gives may lack, or change the
-// sizes of tensors.
+// tensors by them, which those that compiled code gives may lack.
+bool AsksForLayout(torch::jit::Block* block);
+
+// Whether they do, or change the sizes of tensors.
 bool AsksForMemory(torch::jit::Block* block);
 
 // Whether there are such that raise for the strides of some tensors, as view.

@@ -34,13 +34,6 @@ void AddSymbols(const TensorType& type, std::set<int>& symbols) {
   }
 }
 
-bool ReadsOtherValues(const ViewStep& step) {
-  std::vector<ValueId> values;
-  for (size_t i = 1; i < step.arguments.size(); ++i)
-    CollectValues(step.arguments[i], values);
-  return !values.empty();
-}
-
 // An argument that reads no value of the trace.
 SizeFunctionRef FunctionOfArgument(const ArgumentTemplate& recipe) {
   switch (recipe.kind) {
@@ -64,7 +57,26 @@ bool IsContiguous(const TracedStorage& storage) {
                      [](const at::Tensor& t) { return t.is_contiguous(); });
 }
 
-// PossibleView::axis_order of the memory of `storage`.
+// Whether `result` is a view of `self`, whatever the sizes: the probes' share
+// memory that is contiguous.
+bool IsSurelyView(const ProbedValue& self, const ProbedValue& result) {
+  for (size_t probe = 0; probe < result.probes.size(); ++probe) {
+    const at::Tensor& source = self.tensor(probe);
+    if (!source.is_contiguous() || !result.tensor(probe).is_alias_of(source))
+      return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool ReadsOtherValues(const ViewStep& step) {
+  std::vector<ValueId> values;
+  for (size_t i = 1; i < step.arguments.size(); ++i)
+    CollectValues(step.arguments[i], values);
+  return !values.empty();
+}
+
 std::optional<std::vector<int64_t>> AxisOrder(const TracedStorage& storage) {
   const at::Tensor& first = storage.base_tensors[0];
   std::vector<int64_t> order(static_cast<size_t>(first.dim()));
@@ -80,19 +92,6 @@ std::optional<std::vector<int64_t>> AxisOrder(const TracedStorage& storage) {
   }
   return order;
 }
-
-// Whether `result` is a view of `self`, whatever the sizes: the probes' share
-// memory that is contiguous.
-bool IsSurelyView(const ProbedValue& self, const ProbedValue& result) {
-  for (size_t probe = 0; probe < result.probes.size(); ++probe) {
-    const at::Tensor& source = self.tensor(probe);
-    if (!source.is_contiguous() || !result.tensor(probe).is_alias_of(source))
-      return false;
-  }
-  return true;
-}
-
-}  // namespace
 
 at::Tensor PossibleView::SelfAt(absl::Span<const int64_t> point) const {
   const at::TensorOptions meta = at::TensorOptions().device(at::kMeta);

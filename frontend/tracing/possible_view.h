@@ -18,11 +18,17 @@
 
 namespace aitune::frontend {
 
+// Whether the step takes more of the trace's values than what it views.
+bool ReadsOtherValues(const ViewStep& step);
+
+// The axes of the memory's tensor from the outermost on; not set if it is not
+// dense in all probes, in one order.
+std::optional<std::vector<int64_t>> AxisOrder(const TracedStorage& storage);
+
 struct PossibleView {
   std::weak_ptr<TracedStorage> source, result;
   TensorType base_type;  // of the source
-  // The axes of the source from the outermost in its memory on; not set if it
-  // is not dense in all probes, in one order.
+  // AxisOrder of the source.
   std::optional<std::vector<int64_t>> axis_order;
   std::vector<ViewStep> path;  // from the base to the operator's tensor
   TensorType type;             // of the result

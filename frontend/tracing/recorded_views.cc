@@ -16,9 +16,9 @@ RecordedViews::RecordedViews(const std::vector<ViewStep>& steps,
   }
 }
 
-at::Tensor RecordedViews::Of(const at::Tensor& whole,
-                             std::vector<c10::IValue>& stack,
-                             size_t& next) const {
+at::Tensor RecordedViews::Apply(const at::Tensor& whole,
+                                std::vector<c10::IValue>& stack,
+                                size_t& next) const {
   at::Tensor view = whole;
   for (const Step& step : steps_) {
     std::vector<c10::IValue> arguments = {view};
@@ -27,6 +27,13 @@ at::Tensor RecordedViews::Of(const at::Tensor& whole,
     step.run.callBoxed(arguments);
     view = arguments.at(0).toTensor();
   }
+  return view;
+}
+
+at::Tensor RecordedViews::Of(const at::Tensor& whole,
+                             std::vector<c10::IValue>& stack,
+                             size_t& next) const {
+  at::Tensor view = Apply(whole, stack, next);
   if (!view.is_alias_of(whole))
     throw std::runtime_error(
         "what is to be a part of the model's tensor is no view of it");

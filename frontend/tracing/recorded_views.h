@@ -1,6 +1,6 @@
-// The view operators that lead from the model's own tensor to a part of it, for
-// operators of a trace that LibTorch runs on the part itself. Internal:
-// includes LibTorch.
+// The view operators that lead from a tensor, such as the model's own, to a
+// part of it, for operators of a trace that LibTorch runs on the part itself.
+// Internal: includes LibTorch.
 #ifndef AITUNE_FRONTEND_TRACING_RECORDED_VIEWS_H_
 #define AITUNE_FRONTEND_TRACING_RECORDED_VIEWS_H_
 
@@ -23,9 +23,12 @@ class RecordedViews {
   RecordedViews(const std::vector<ViewStep>& steps,
                 std::vector<ArgumentTemplate>& recipes);
 
-  // The part of `whole`; takes the arguments of the steps from `stack`, from
-  // `next` on, and moves `next` behind them. Throws LibTorch's exceptions, and
-  // std::runtime_error if the result is no view.
+  // What the steps make of `whole`; takes their arguments from `stack`, from
+  // `next` on, and moves `next` behind them. Throws LibTorch's exceptions.
+  at::Tensor Apply(const at::Tensor& whole, std::vector<c10::IValue>& stack,
+                   size_t& next) const;
+  // As Apply, for a part of `whole`: throws std::runtime_error if the result is
+  // no view.
   at::Tensor Of(const at::Tensor& whole, std::vector<c10::IValue>& stack,
                 size_t& next) const;
 

@@ -20,6 +20,7 @@
 #include "frontend/tracing/outlining.h"
 #include "frontend/tracing/outlining_rules.h"
 #include "frontend/tracing/probe_program.h"
+#include "frontend/tracing/region_layouts.h"
 #include "frontend/tracing/region_sizes.h"
 #include "frontend/tracing/region_writes.h"
 #include "frontend/tracing/shared_memory.h"
@@ -254,7 +255,11 @@ absl::Status Interpreter::MakeRegionProgram(NodeRegion& region) const {
     inner[free] = copied;
   };
   for (const size_t i : region.lists) copy(i, c10::aten::list);
-  for (const size_t i : region.written) copy(i, c10::aten::clone);
+  for (const size_t i : region.written) {
+    const bool is_laid_out =
+        std::count(region.laid_out.begin(), region.laid_out.end(), i) > 0;
+    copy(i, is_laid_out ? CloneOfMemoryKind() : c10::aten::clone);
+  }
   Node* clone = graph->appendNode(graph->createClone(
       region.node, [&](Value* value) { return inner.at(value); }));
   // What controls the node comes in again on its own, to try the other ways.
@@ -270,7 +275,9 @@ absl::Status Interpreter::MakeRegionProgram(NodeRegion& region) const {
   return CatchExceptions(
       absl::StatusCode::kUnimplemented, region.node->kind().toQualString(),
       [&] {
-        if (options_.outlines && !region.node->blocks().empty()) {
+        // What is compiled need not give tensors that lie as eager's.
+        if (options_.outlines && !region.node->blocks().empty() &&
+            !AsksForLayout(graph_->block())) {
           OutlinedGraph outlined =
               OutlineBlocks(graph, KnownTensors(region.contents));
           graph = std::move(outlined.graph);
@@ -365,6 +372,7 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
   region.controls = region.is_if() ? 1 : region.is_loop() ? 2 : 0;
   AITUNE_RETURN_IF_ERROR(CheckRegion(region));
   AITUNE_RETURN_IF_ERROR(FindRegionInputs(region));
+  AITUNE_RETURN_IF_ERROR(FindLayouts(region));
   AITUNE_RETURN_IF_ERROR(MakeRegionProgram(region));
   AITUNE_ASSIGN_OR_RETURN(RegionWays ways, RunAllWays(region));
   RunElsewhere(region, ways);
@@ -374,6 +382,12 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
   const std::set<Value*> are_weights = LinearWeights(node);
   std::vector<ValueId> linear_weights;
   for (size_t i = 0; i < region.contents.size(); ++i) {
+    if (std::count(region.laid_out.begin(), region.laid_out.end(), i) > 0) {
+      AITUNE_ASSIGN_OR_RETURN(ArgumentTemplate memory,
+                              MemoryOf(*region.contents[i]));
+      recipes.push_back(std::move(memory));
+      continue;
+    }
     AITUNE_ASSIGN_OR_RETURN(ArgumentTemplate recipe,
                             ToTemplate(region.contents[i]));
     if (are_weights.count(region.free[i]) > 0 &&
@@ -418,9 +432,10 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
   std::vector<std::shared_ptr<OutlinedProgram>>& all =
       builder_.trace().outlined;
   all.insert(all.end(), region.outlined.begin(), region.outlined.end());
+  RecordedProgram program = ProgramWithLayouts(region, recipes);
   builder_.AddRegion(
-      node->kind().toQualString(), std::move(region.program),
-      std::move(recipes), std::move(templates), reason,
+      node->kind().toQualString(), std::move(program), std::move(recipes),
+      std::move(templates), reason,
       Contains(node, {c10::prim::RaiseException, c10::prim::Print}),
       std::move(linear_weights));
   for (size_t i = 0; i < region.written.size(); ++i) {

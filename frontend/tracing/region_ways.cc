@@ -14,7 +14,9 @@
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/node_region.h"
 #include "frontend/tracing/operator_traits.h"
+#include "frontend/tracing/outlining_rules.h"
 #include "frontend/tracing/probe_program.h"
+#include "frontend/tracing/region_layouts.h"
 #include "frontend/tracing/region_sizes.h"
 #include "frontend/tracing/shared_memory.h"
 #include "frontend/tracing/untaken_branches.h"
@@ -78,6 +80,14 @@ bool SameType(const c10::IValue& a, const c10::IValue& b, bool same_sizes) {
          a.toTensor().scalar_type() == b.toTensor().scalar_type() &&
          a.toTensor().dim() == b.toTensor().dim() &&
          (!same_sizes || a.toTensor().sizes() == b.toTensor().sizes());
+}
+
+// Whether the elements of two tensors have the same places in memory; of those
+// of other sizes, whether the rows of both lie one behind the other.
+bool LieAlike(const c10::IValue& left, const c10::IValue& right) {
+  const at::Tensor &a = left.toTensor(), &b = right.toTensor();
+  return a.sizes() == b.sizes() ? HaveOneLayout(a, b)
+                                : a.is_contiguous() && b.is_contiguous();
 }
 
 // Whether a loop, whose length sizes decide, runs as often in all probes.
@@ -192,6 +202,8 @@ absl::StatusOr<Interpreter::RegionWays> Interpreter::RunAllWays(
                           !MayBeOfSeveralTypes(*node->output(i)->type()));
   ways.others_unseen = Contains(node, {c10::prim::If, c10::prim::Loop});
   bool tries_others = region.is_limited;
+  // The layout of a result has to be the same, too, where it is asked for.
+  const bool asks_for_layout = AsksForLayout(graph_->block());
   // The sizes of what a loop carries may follow from how often it runs. Probes
   // of several lengths show how; else no length may change them.
   const bool same_sizes =
@@ -234,10 +246,13 @@ absl::StatusOr<Interpreter::RegionWays> Interpreter::RunAllWays(
         continue;
       }
       for (size_t i = 0; i < output_count; ++i)
-        ways.stable[i] =
-            ways.stable[i] && SameType(stack[i], other[i], same_sizes);
+        ways.stable[i] = ways.stable[i] &&
+                         SameType(stack[i], other[i], same_sizes) &&
+                         (!asks_for_layout || LieAlike(stack[i], other[i]));
     }
   }
+  if (asks_for_layout && ways.others_unseen)
+    ways.stable.assign(output_count, false);
   if (region.is_limited && options_.sees_parts) SeeUntakenWays(region);
   // Where the probes' results are copies, others' may be views.
   const bool copies =

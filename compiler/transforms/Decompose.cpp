@@ -2,6 +2,7 @@
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/Ait.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "compiler/transforms/PrimitiveBuilder.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/PatternMatch.h"
@@ -18,6 +19,16 @@ using namespace mlir::ait;
 using aitune::PrimitiveBuilder;
 
 namespace {
+/// `input` in the type of the arithmetic. Of a kernel that computes it, it is
+/// read as eager stores it: scores that a mask of the least number was added to
+/// are all the same then, and the variance may be nothing but the rounding.
+Value readInput(PrimitiveBuilder &b, Value input) {
+  Value read = b.convert(input, b.getArithmeticType(input));
+  if (read != input)
+    setMustRound(read.getDefiningOp());
+  return read;
+}
+
 struct DecomposeSoftmax : OpRewritePattern<SoftmaxOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(SoftmaxOp op,
@@ -26,7 +37,7 @@ struct DecomposeSoftmax : OpRewritePattern<SoftmaxOp> {
     Type elementType = op.getType().getElementType();
     if (!isa<FloatType>(elementType))
       return failure();
-    Value x = b.convert(op.getInput(), b.getArithmeticType(op.getInput()));
+    Value x = readInput(b, op.getInput());
     int64_t dim = op.getDim();
     Value greatest = b.reduce<AmaxOp>(x, dim);
     Value shifted = b.binary<SubOp>(x, b.expand(greatest, x));
@@ -125,7 +136,7 @@ struct DecomposeLastAxesNorm : OpRewritePattern<NormOp> {
     int64_t rank = op.getType().getRank();
     auto dims = llvm::to_vector(
         llvm::seq<int64_t>(rank - op.getNormalizedRank(), rank));
-    Value x = b.convert(op.getInput(), b.getArithmeticType(op.getInput()));
+    Value x = readInput(b, op.getInput());
     Value normal = normalize(b, x, dims, op.getEps().convertToDouble(),
                              std::is_same_v<NormOp, LayerNormOp>);
     Value result =
@@ -217,8 +228,7 @@ private:
         isSplit ? splitChannels(op, sizes) : sizes;
     auto dims = llvm::to_vector(llvm::seq<int64_t>(
         isOneGroup ? 1 : 2, static_cast<int64_t>(grouped.size())));
-    Value x = b.convert(b.reshape(op.getInput(), grouped),
-                        b.getArithmeticType(op.getInput()));
+    Value x = readInput(b, b.reshape(op.getInput(), grouped));
     const double eps = op.getEps().convertToDouble();
     Value normal = isMany(cast<RankedTensorType>(x.getType()), dims)
                        ? normalizeManyElements(b, x, dims, eps)
@@ -230,7 +240,7 @@ private:
   /// each: as many reductions as there are rows.
   static Value normalizeImage(PrimitiveBuilder &b, GroupNormOp op) {
     SmallVector<AffineExpr> sizes = getSymbolicSizes(op.getType());
-    Value x = b.convert(op.getInput(), b.getArithmeticType(op.getInput()));
+    Value x = readInput(b, op.getInput());
     const double eps = op.getEps().convertToDouble();
     const bool isOneGroup = op.getGroups() == 1;
     if (!isOneGroup && !hasGroupPerChannel(op))

@@ -18,10 +18,10 @@ func.func @softmax(%x: tensor<?x8xf32, #t>) -> tensor<?x8xf32, #t> {
   return %0 : tensor<?x8xf32, #t>
 }
 
-// Narrow types normalise in f32 and round once.
+// Narrow types normalise in f32 and round once; what they read is as stored.
 // CHECK-LABEL: func @layer_norm
 func.func @layer_norm(%x: tensor<2x3x8xbf16>, %w: tensor<3x8xbf16>) -> tensor<2x3x8xbf16> {
-  // CHECK: ait.convert %arg0 : tensor<2x3x8xbf16> -> tensor<2x3x8xf32>
+  // CHECK: ait.convert %arg0 {ait.rounds} : tensor<2x3x8xbf16> -> tensor<2x3x8xf32>
   // CHECK: ait.mean {{.*}} {dims = array<i64: 1, 2>} : tensor<2x3x8xf32> -> tensor<2x1x1xf32>
   // CHECK: ait.sub
   // CHECK: ait.mean
@@ -31,6 +31,17 @@ func.func @layer_norm(%x: tensor<2x3x8xbf16>, %w: tensor<3x8xbf16>) -> tensor<2x
   // CHECK-NEXT: return %[[R]]
   %0 = ait.layer_norm %x weight %w : tensor<3x8xbf16> {normalized_rank = 2 : i64, eps = 1.0e-5 : f64} : tensor<2x3x8xbf16> -> tensor<2x3x8xbf16>
   return %0 : tensor<2x3x8xbf16>
+}
+
+// CHECK-LABEL: func @as_stored
+func.func @as_stored(%x: tensor<2x6x8xf16>) -> (tensor<2x6x8xf16>, tensor<2x6x8xf16>, tensor<2x6x8xf16>) {
+  // CHECK-COUNT-3: ait.convert %{{.*}} {ait.rounds} : {{.*}}f16> -> {{.*}}f32>
+  // CHECK-NOT: ait.convert {{.*}}f16> -> {{.*}}f32>
+  // CHECK: return
+  %0 = ait.softmax %x {dim = 2 : i64} : tensor<2x6x8xf16> -> tensor<2x6x8xf16>
+  %1 = ait.rms_norm %x {normalized_rank = 1 : i64, eps = 1.0e-5 : f64} : tensor<2x6x8xf16> -> tensor<2x6x8xf16>
+  %2 = ait.group_norm %x {groups = 3 : i64, eps = 1.0e-5 : f64} : tensor<2x6x8xf16> -> tensor<2x6x8xf16>
+  return %0, %1, %2 : tensor<2x6x8xf16>, tensor<2x6x8xf16>, tensor<2x6x8xf16>
 }
 
 // No mean is subtracted.

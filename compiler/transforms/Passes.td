@@ -9,8 +9,9 @@ def Decompose : Pass<"ait-decompose", "mlir::func::FuncOp"> {
   let summary = "makes normalisations and softmax of primitives, so that fusion sees one kind of loop";
   let description = [{
     layer_norm, rms_norm, group_norm and softmax become reductions, pointwise
-    operations and broadcasts. Those of f16 and bf16 compute in f32 and round
-    once, as eager's kernels do. The statistics of large groups of a group_norm,
+    operations and broadcasts. Those of f16 and bf16 read what is rounded, also
+    where their kernel computes it, compute in f32 and round once, as eager's
+    kernels do. The statistics of large groups of a group_norm,
     where they are few, come from those of parts of them, which are more
     reductions.
   }];
@@ -149,7 +150,7 @@ def PromoteKernelArithmetic : Pass<"ait-promote-kernel-arithmetic", "mlir::func:
     operands and give f32; movements of loaded elements stay as they are; all
     other operations compute in f32. Conversions with `ait.rounds` still round,
     and operands of operations that are NaN beside some rounded numbers (ait.asin
-    beyond 1) are rounded.
+    beyond 1), or magnify the rounding (ait.exp of bf16), are rounded.
     With emulate-eager-casts the result of every operation is rounded to the
     element type of its tensor.
   }];

@@ -170,6 +170,20 @@ func.func private @limited_domain(%x: tensor<4xbf16>, %y: tensor<4xbf16>) -> (te
 
 // -----
 
+// An ulp of bf16 at 80 is 0.5, which is a factor of the exponential.
+// CHECK-LABEL: func.func private @large_exponents
+// CHECK:         %[[SUM:.*]] = ait.add %{{.*}}, %{{.*}} : tensor<4xf32>
+// CHECK:         %[[ROUNDED:.*]] = ait.convert %[[SUM]] {ait.rounds} : tensor<4xf32> -> tensor<4xbf16>
+// CHECK:         %[[WIDE:.*]] = ait.convert %[[ROUNDED]] : tensor<4xbf16> -> tensor<4xf32>
+// CHECK:         ait.exp %[[WIDE]] : tensor<4xf32>
+func.func private @large_exponents(%x: tensor<4xbf16>, %y: tensor<4xbf16>) -> tensor<4xbf16> attributes {ait.kind = #ait.kind<loop>} {
+  %0 = ait.add %x, %y : tensor<4xbf16>
+  %1 = ait.exp %0 : tensor<4xbf16>
+  return %1 : tensor<4xbf16>
+}
+
+// -----
+
 // Whether a product is infinite, and whether a root has a value, is as for the
 // rounded operand.
 // CHECK-LABEL: func.func private @bounds_of_rounded_operands

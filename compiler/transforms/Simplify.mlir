@@ -216,6 +216,20 @@ func.func @repeated_columns(%x: tensor<5x3x4xf32>, %w: tensor<5x4x1xf32>) -> ten
   return %1 : tensor<5x3x5xf32>
 }
 
+// What was rounded stays so if the next conversion reads past the one that
+// said it.
+// CHECK-LABEL: func.func @rounded_and_widened_twice
+func.func @rounded_and_widened_twice(%x: tensor<4xf16>) -> (tensor<4xf64>, tensor<4xf64>) {
+  // CHECK-DAG: %[[R:.*]] = ait.convert %arg0 {ait.rounds} : tensor<4xf16> -> tensor<4xf64>
+  // CHECK-DAG: %[[P:.*]] = ait.convert %arg0 : tensor<4xf16> -> tensor<4xf64>
+  // CHECK: return %[[R]], %[[P]]
+  %0 = ait.convert %x {ait.rounds} : tensor<4xf16> -> tensor<4xf32>
+  %1 = ait.convert %0 : tensor<4xf32> -> tensor<4xf64>
+  %2 = ait.convert %x : tensor<4xf16> -> tensor<4xf32>
+  %3 = ait.convert %2 : tensor<4xf32> -> tensor<4xf64>
+  return %1, %3 : tensor<4xf64>, tensor<4xf64>
+}
+
 // A byte has no sign, and the root of minus infinity is no number, as its power
 // by one half is.
 // CHECK-LABEL: func.func @numbers_as_they_are

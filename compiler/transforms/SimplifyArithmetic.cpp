@@ -2,6 +2,7 @@
 
 #include "compiler/dialect/Ait.h"
 #include "compiler/dialect/ElementTypes.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -170,7 +171,8 @@ struct SimplifyPow : OpRewritePattern<PowOp> {
   }
 };
 
-/// A conversion that lost nothing may be skipped by the next one.
+/// A conversion that lost nothing may be skipped by the next one, which then
+/// reads what was rounded if the first one did.
 struct ConvertOfLosslessConvert : OpRewritePattern<ConvertOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ConvertOp op,
@@ -182,8 +184,11 @@ struct ConvertOfLosslessConvert : OpRewritePattern<ConvertOp> {
     Type through = op.getInput().getType().getElementType();
     if (!isLossless(from, through))
       return failure();
-    rewriter.modifyOpInPlace(
-        op, [&] { op.getInputMutable().assign(previous.getInput()); });
+    rewriter.modifyOpInPlace(op, [&] {
+      op.getInputMutable().assign(previous.getInput());
+      if (mustRound(previous))
+        setMustRound(op);
+    });
     return success();
   }
 

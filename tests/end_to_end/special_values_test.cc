@@ -23,7 +23,9 @@ using frontend::ValueList;
 
 struct SpecialCase {
   const char* name;
-  const char* expression;  // of x
+  // Of x, and of u: x from 0 to 1, of which half precision keeps nothing beside
+  // 2048.
+  const char* expression;
   at::ScalarType dtype;
 };
 
@@ -34,7 +36,10 @@ class SpecialValues : public testing::TestWithParam<SpecialCase> {};
 TEST_P(SpecialValues, AreAsInEager) {
   const SpecialCase& c = GetParam();
   auto model = Model::FromSource(absl::StrCat(
-      "def forward(self, x: Tensor):\n    return ", c.expression, "\n"));
+      "def forward(self, x: Tensor):\n"
+      "    u = torch.clamp(torch.nan_to_num(x, 0., 1., 0.), 0., 1.)\n"
+      "    return ",
+      c.expression, "\n"));
   ASSERT_TRUE(model.ok()) << model.status();
   frontend::InputChoice choice;
   choice.specs = {c.dtype == at::kHalf ? "float16[1..12]" : "float32[1..12]"};
@@ -142,6 +147,21 @@ const SpecialCase kCases[] = {
      "torch.addmm(torch.ones([1]), x.unsqueeze(1), torch.ones([1, 2]), "
      "alpha=0)",
      at::kFloat},
+    {"sum_that_becomes_a_double", "(u + 2048.).float().double() - 2048.",
+     at::kHalf},
+    {"variance_of_a_sum", "(u + 2048.).var()", at::kHalf},
+    {"softmax_of_what_is_masked", "torch.softmax(u - 65504., 0)", at::kHalf},
+    {"log_softmax_of_what_is_masked", "torch.log_softmax(u - 65504., 0)",
+     at::kHalf},
+    {"layer_norm_of_sums",
+     "torch.layer_norm(torch.stack([u, u * 0.5], 1) + 2048., [2])", at::kHalf},
+    {"rms_norm_of_infinite_products",
+     "torch.rms_norm(torch.stack([u, u * 0.5], 1) * 300. * 300., [2])",
+     at::kHalf},
+    {"group_norm_of_sums",
+     "torch.group_norm((u + 2048.).unsqueeze(0).unsqueeze(0), 1)", at::kHalf},
+    {"exponential_of_a_sum_in_bfloat16",
+     "torch.exp((u + 80.).to(15) + u.to(15))", at::kFloat},
 };
 
 INSTANTIATE_TEST_SUITE_P(, SpecialValues, testing::ValuesIn(kCases),

@@ -45,14 +45,19 @@ Value skipScale(Value value, double &scale) {
   return value;
 }
 
-/// Conversions between the floating types: attention's arithmetic is in f32
-/// whatever its operands are.
-Value skipConvert(Value value) {
+/// Conversions between the floating types: the arithmetic of attention on
+/// `element` is in f32 whatever that is. Not those to a narrower type, or to
+/// another of that width, in which scores may be infinite.
+Value skipConvert(Value value, Type element) {
   auto convert = value.getDefiningOp<ConvertOp>();
-  if (convert && isa<FloatType>(convert.getType().getElementType()) &&
-      isa<FloatType>(convert.getInput().getType().getElementType()))
-    return convert.getInput();
-  return value;
+  if (!convert || !isa<FloatType>(element) ||
+      !isa<FloatType>(convert.getInput().getType().getElementType()))
+    return value;
+  auto type = dyn_cast<FloatType>(convert.getType().getElementType());
+  if (!type || (type != element &&
+                type.getWidth() <= cast<FloatType>(element).getWidth()))
+    return value;
+  return convert.getInput();
 }
 
 /// The parts of softmax(q k^T * scale + mask).
@@ -103,27 +108,28 @@ constexpr unsigned mostSums = 3;
 
 /// Whether a matmul is found behind conversions, factors and at most `sums`
 /// sums.
-bool isOfProduct(Value value, unsigned sums) {
+bool isOfProduct(Value value, Type element, unsigned sums) {
   double ignored = 1;
   Value factor;
-  value = skipConvert(skipScale(skipConvert(value), ignored));
+  value = skipConvert(skipScale(skipConvert(value, element), ignored), element);
   if (Value multiplied = skipQueryFactor(value, factor))
-    return isOfProduct(multiplied, 0);
+    return isOfProduct(multiplied, element, 0);
   auto add = value.getDefiningOp<AddOp>();
   if (!add)
     return value.getDefiningOp<MatmulOp>() != nullptr;
-  return sums > 0 && (isOfProduct(add.getLhs(), sums - 1) ||
-                      isOfProduct(add.getRhs(), sums - 1));
+  return sums > 0 && (isOfProduct(add.getLhs(), element, sums - 1) ||
+                      isOfProduct(add.getRhs(), element, sums - 1));
 }
 
-std::optional<Scores> matchScores(Value value) {
+/// Of the input of a softmax in attention on `element`.
+std::optional<Scores> matchScores(Value value, Type element) {
   Scores scores;
   // From the softmax up: mask, scale, product. Each step has one reader, or
   // the scores would have to be in memory anyway.
   auto step = [](Value value) { return value.hasOneUse(); };
   if (!step(value))
     return std::nullopt;
-  value = skipConvert(value);
+  value = skipConvert(value, element);
   if (auto where = value.getDefiningOp<WhereOp>()) {
     std::optional<double> fill = getNumber(where.getOnTrue());
     scores.isSeen = !fill;
@@ -133,29 +139,31 @@ std::optional<Scores> matchScores(Value value) {
       return std::nullopt;
     scores.condition = where.getCondition();
     scores.fill = *fill;
-    value = skipConvert(scores.isSeen ? where.getOnTrue() : where.getOnFalse());
+    value = skipConvert(scores.isSeen ? where.getOnTrue() : where.getOnFalse(),
+                        element);
   }
   // A bias of positions and a mask of windows, for example.
   while (auto add = value.getDefiningOp<AddOp>()) {
     if (!step(value))
       return std::nullopt;
     // A product itself comes before a sum that has one, such as a layer's.
-    const bool left =
-        isOfProduct(add.getLhs(), 0) ||
-        (!isOfProduct(add.getRhs(), 0) && isOfProduct(add.getLhs(), mostSums));
+    const bool left = isOfProduct(add.getLhs(), element, 0) ||
+                      (!isOfProduct(add.getRhs(), element, 0) &&
+                       isOfProduct(add.getLhs(), element, mostSums));
     scores.addends.push_back(left ? add.getRhs() : add.getLhs());
-    value = skipConvert(left ? add.getLhs() : add.getRhs());
+    value = skipConvert(left ? add.getLhs() : add.getRhs(), element);
   }
   if (!step(value))
     return std::nullopt;
-  value = skipConvert(skipScale(value, scores.scale));
+  value = skipConvert(skipScale(value, scores.scale), element);
   // Such as a temperature of each head.
   Value factor;
   while (Value multiplied = skipQueryFactor(value, factor)) {
     if (!step(value) || !step(multiplied))
       return std::nullopt;
     scores.queryFactors.push_back(factor);
-    value = skipConvert(skipScale(skipConvert(multiplied), scores.scale));
+    value = skipConvert(
+        skipScale(skipConvert(multiplied, element), scores.scale), element);
   }
   scores.product = value.getDefiningOp<MatmulOp>();
   if (!scores.product || !step(value))
@@ -185,15 +193,15 @@ struct FormFromSoftmax : OpRewritePattern<MatmulOp> {
     if (!weights.hasOneUse() || op.getTransposeLhs() ||
         op.getRhs().getType().getRank() != rank)
       return failure();
-    auto softmax = skipConvert(weights).getDefiningOp<SoftmaxOp>();
+    Type elementType = op.getType().getElementType();
+    auto softmax = skipConvert(weights, elementType).getDefiningOp<SoftmaxOp>();
     if (!softmax || softmax.getLog() || !softmax->hasOneUse() ||
         static_cast<int64_t>(softmax.getDim()) != rank - 1)
       return failure();
-    std::optional<Scores> scores = matchScores(softmax.getInput());
+    std::optional<Scores> scores = matchScores(softmax.getInput(), elementType);
     if (!scores)
       return failure();
     MatmulOp product = scores->product;
-    Type elementType = op.getType().getElementType();
     if (product.getType().getRank() != rank ||
         product.getRhs().getType().getRank() != rank ||
         product.getLhs().getType().getElementType() != elementType ||
@@ -232,7 +240,7 @@ struct FormFromSoftmax : OpRewritePattern<MatmulOp> {
 
 private:
   /// A query or key scaled before the product, by a factor that can be moved
-  /// without another rounding.
+  /// without another rounding, and that makes no product without it infinite.
   static Value skipOperandScale(Value value, double &scale) {
     double factor = 1;
     Value source = skipScale(value, factor);
@@ -240,7 +248,9 @@ private:
     bool exact =
         std::frexp(std::abs(factor), &exponent) == 0.5 ||
         cast<RankedTensorType>(value.getType()).getElementType().isF32();
-    if (source == value || !exact)
+    const bool isModerate =
+        std::abs(factor) >= 0x1p-16 && std::abs(factor) <= 0x1p16;
+    if (source == value || !exact || !isModerate)
       return value;
     scale *= factor;
     return source;

@@ -161,6 +161,32 @@ func.func @seen_beside_bias(%q: tensor<2x5x4xf16>, %b: tensor<5x1xf16>, %c: tens
   return %6 : tensor<2x5x4xf16>
 }
 
+// Scores in a narrower type than their product's may be infinite.
+// CHECK-LABEL: func @narrower_scores
+func.func @narrower_scores(%q: tensor<2x5x4xf32>) -> tensor<2x5x4xf32> {
+  // CHECK-NOT: ait.attention
+  // CHECK: return
+  %0 = ait.matmul %q, %q {transpose_rhs} : (tensor<2x5x4xf32>, tensor<2x5x4xf32>) -> tensor<2x5x5xf32>
+  %1 = ait.convert %0 {ait.rounds} : tensor<2x5x5xf32> -> tensor<2x5x5xf16>
+  %2 = ait.convert %1 {ait.rounds} : tensor<2x5x5xf16> -> tensor<2x5x5xf32>
+  %3 = ait.softmax %2 {dim = 2 : i64} : tensor<2x5x5xf32> -> tensor<2x5x5xf32>
+  %4 = ait.matmul %3, %q : (tensor<2x5x5xf32>, tensor<2x5x4xf32>) -> tensor<2x5x4xf32>
+  return %4 : tensor<2x5x4xf32>
+}
+
+// A small factor of the queries stays there: without it the product overflows.
+// CHECK-LABEL: func @small_queries
+func.func @small_queries(%q: tensor<2x5x4xf32>) -> tensor<2x5x4xf32> {
+  // CHECK: %[[Q:.*]] = ait.mul %arg0, {{.*}} : tensor<2x5x4xf32>
+  // CHECK-NEXT: ait.attention %[[Q]], %arg0, %arg0 {masked_rows_are_nan, scale = 1.000000e+00 : f64}
+  %f = ait.full 1.0e-20 : f32 : tensor<2x5x4xf32>
+  %0 = ait.mul %q, %f : tensor<2x5x4xf32>
+  %1 = ait.matmul %0, %q {transpose_rhs} : (tensor<2x5x4xf32>, tensor<2x5x4xf32>) -> tensor<2x5x5xf32>
+  %2 = ait.softmax %1 {dim = 2 : i64} : tensor<2x5x5xf32> -> tensor<2x5x5xf32>
+  %3 = ait.matmul %2, %q : (tensor<2x5x5xf32>, tensor<2x5x4xf32>) -> tensor<2x5x4xf32>
+  return %3 : tensor<2x5x4xf32>
+}
+
 // CHECK-LABEL: func @other_axis
 func.func @other_axis(%q: tensor<2x5x4xf32>, %k: tensor<2x5x4xf32>, %v: tensor<2x5x4xf32>) -> tensor<2x5x4xf32> {
   // CHECK-NOT: ait.attention

@@ -55,7 +55,8 @@ def FormAttention : Pass<"ait-form-attention", "mlir::func::FuncOp"> {
   let description = [{
     Matches a scale of the scores, a mask that is added to them, and a
     replacement of masked scores by a number of at most -1e9, in the result's
-    element type or in f32 between conversions. ait-decompose must run after
+    element type or in f32 between conversions, but no scores that are
+    converted to a narrower type. ait-decompose must run after
     it, as it is the softmax by which attention is recognised.
   }];
   let dependentDialects = ["mlir::ait::AitDialect"];

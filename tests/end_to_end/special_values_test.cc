@@ -160,6 +160,14 @@ const SpecialCase kCases[] = {
      at::kHalf},
     {"group_norm_of_sums",
      "torch.group_norm((u + 2048.).unsqueeze(0).unsqueeze(0), 1)", at::kHalf},
+    {"scores_that_half_precision_has_infinite",
+     "torch.matmul(torch.softmax((torch.matmul(u.view(1, -1, 1) * 1000., "
+     "u.view(1, 1, -1)) * 1000.).half().float(), -1), u.view(1, -1, 1))",
+     at::kFloat},
+    {"queries_that_are_small",
+     "torch.matmul(torch.softmax(torch.matmul(u.view(1, -1, 1) * 1e30 * 1e-20, "
+     "u.view(1, 1, -1) * 1e10), -1), u.view(1, -1, 1))",
+     at::kFloat},
     {"exponential_of_a_sum_in_bfloat16",
      "torch.exp((u + 80.).to(15) + u.to(15))", at::kFloat},
 };

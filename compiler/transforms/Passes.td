@@ -91,7 +91,8 @@ def VolumesToPlanes : Pass<"ait-volumes-to-planes", "mlir::func::FuncOp"> {
     One whose filter has height and width 1 is an image's, of rows along the
     depth, without a copy. For others, positions along depth become a part of
     the batch, and the channels under all taps along depth become the channels
-    of one pixel.
+    of one pixel. With groups, there is a convolution for each tap along depth;
+    of f16 and bf16 these give f32, and their sum is rounded.
   }];
   let dependentDialects = ["mlir::ait::AitDialect"];
 }

@@ -61,16 +61,16 @@ public:
     return create<ConcatOp>(typeLike(values[0], sizes), values, /*dim=*/1);
   }
   /// The convolution of images with the attributes of `op`, of which those with
-  /// a number for each spatial axis are `numbersOf`.
+  /// a number for each spatial axis are `numbersOf`, with a result of `type`.
   Value convolve(ConvolutionOp op, Value input, Value filter,
-                 ArrayRef<AffineExpr> sizes,
+                 RankedTensorType type,
                  llvm::function_ref<SmallVector<int64_t>(ArrayRef<int64_t>,
                                                          int64_t neutral)>
                      numbersOf) {
     return create<ConvolutionOp>(
-        typeLike(op.getResult(), sizes), input, filter,
-        numbersOf(op.getStride(), 1), numbersOf(op.getPadding(), 0),
-        numbersOf(op.getDilation(), 1), op.getGroups());
+        type, input, filter, numbersOf(op.getStride(), 1),
+        numbersOf(op.getPadding(), 0), numbersOf(op.getDilation(), 1),
+        op.getGroups());
   }
 };
 
@@ -93,7 +93,8 @@ Value convolveAlongDepth(PlaneBuilder &build, ConvolutionOp op) {
   rows[3] = canonicalizeSize(rows[3] * rows[4]);
   rows.pop_back();
   Value value = build.convolve(
-      op, build.join(op.getInput(), 3), build.join(op.getFilter(), 3), rows,
+      op, build.join(op.getInput(), 3), build.join(op.getFilter(), 3),
+      PrimitiveBuilder::typeLike(op.getResult(), rows),
       [](ArrayRef<int64_t> numbers, int64_t neutral) {
         return SmallVector<int64_t>{numbers[0], neutral};
       });
@@ -103,7 +104,7 @@ Value convolveAlongDepth(PlaneBuilder &build, ConvolutionOp op) {
 /// Positions along depth become a part of the batch, and the channels under all
 /// taps along depth become the channels of one pixel. With groups, whose
 /// channels must stay together, there is one convolution for each tap along
-/// depth, and their results are added.
+/// depth, and their results are added, of half precision in f32.
 Value convolvePlanes(PlaneBuilder &build, ConvolutionOp op) {
   const SmallVector<AffineExpr> result = PlaneBuilder::sizesOf(op.getResult());
   const int64_t taps = op.getFilter().getType().getDimSize(2);
@@ -116,23 +117,26 @@ Value convolvePlanes(PlaneBuilder &build, ConvolutionOp op) {
   }
   const SmallVector<AffineExpr> sizes = {
       canonicalizeSize(result[0] * result[2]), result[1], result[3], result[4]};
-  auto convolve = [&](Value of, Value filter) {
-    return build.convolve(op, of, filter, sizes,
+  auto convolve = [&](Value of, Value filter, Type elementType) {
+    return build.convolve(op, of, filter, getTensorType(sizes, elementType),
                           [](ArrayRef<int64_t> numbers, int64_t) {
                             return llvm::to_vector(numbers.drop_front());
                           });
   };
+  const Type elementType = op.getType().getElementType();
   Value sum;
   if (op.getGroups() == 1) {
     sum = convolve(build.concatChannels(planes),
-                   build.join(build.exchange(op.getFilter()), 1));
+                   build.join(build.exchange(op.getFilter()), 1), elementType);
   } else {
     for (int64_t tap = 0; tap < taps; ++tap) {
       Value filter = build.sliceDepth(
           op.getFilter(), tap, getAffineConstantExpr(1, op.getContext()), 1);
-      Value part = convolve(planes[tap], build.join(filter, 2));
+      Value part = convolve(planes[tap], build.join(filter, 2),
+                            PlaneBuilder::getArithmeticType(op.getResult()));
       sum = sum ? build.binary<AddOp>(sum, part) : part;
     }
+    sum = build.convert(sum, elementType);
   }
   return build.exchange(build.reshape(
       sum, {result[0], result[2], result[1], result[3], result[4]}));

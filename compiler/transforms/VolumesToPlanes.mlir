@@ -35,6 +35,17 @@ func.func @groups(%x: tensor<1x4x6x5x5xf32>) -> tensor<1x6x2x3x3xf32> {
   return %0 : tensor<1x6x2x3x3xf32>
 }
 
+// Of half precision the sum is rounded, not each of what it adds.
+// CHECK-LABEL: @half_groups
+// CHECK-COUNT-2: ait.convolution %{{.*}} groups = 2 : i64{{.*}}f16>) -> tensor<2x6x3x3xf32>
+// CHECK: %[[SUM:.*]] = ait.add {{.*}} : tensor<2x6x3x3xf32>
+// CHECK-NEXT: ait.convert %[[SUM]] : tensor<2x6x3x3xf32> -> tensor<2x6x3x3xf16>
+func.func @half_groups(%x: tensor<1x4x6x5x5xf16>) -> tensor<1x6x2x3x3xf16> {
+  %w = ait.constant 0 : tensor<6x2x2x3x3xf16>
+  %0 = ait.convolution %x, %w {stride = array<i64: 2, 1, 1>, padding = array<i64: 0, 0, 0>, dilation = array<i64: 3, 1, 1>, groups = 2 : i64} : (tensor<1x4x6x5x5xf16>, tensor<6x2x2x3x3xf16>) -> tensor<1x6x2x3x3xf16>
+  return %0 : tensor<1x6x2x3x3xf16>
+}
+
 // Along depth alone nothing is copied.
 // CHECK-LABEL: @along_depth
 // CHECK-NOT: ait.permute

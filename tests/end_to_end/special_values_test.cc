@@ -168,6 +168,14 @@ const SpecialCase kCases[] = {
      "torch.matmul(torch.softmax(torch.matmul(u.view(1, -1, 1) * 1e30 * 1e-20, "
      "u.view(1, 1, -1) * 1e10), -1), u.view(1, -1, 1))",
      at::kFloat},
+    // 5000 - 4000 - 1000, of which each product would be rounded otherwise.
+    {"sum_of_planes",
+     "torch.conv3d(torch.stack([u * 0. + 5000., u * 0. + 4000., "
+     "u * 0. + 1000.], 1).view(-1, 1, 3, 1, 1).expand(-1, 2, 3, 2, 2), "
+     "torch.cat([torch.full([2, 1, 1, 2, 2], 1.001, dtype=5), "
+     "torch.full([2, 1, 2, 2, 2], -1.001, dtype=5)], 2), None, "
+     "[1, 1, 1], [0, 0, 0], [1, 1, 1], 2)",
+     at::kHalf},
     {"exponential_of_a_sum_in_bfloat16",
      "torch.exp((u + 80.).to(15) + u.to(15))", at::kFloat},
 };

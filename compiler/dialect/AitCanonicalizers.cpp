@@ -136,8 +136,11 @@ struct SliceOfSlice : OpRewritePattern<SliceOp> {
     for (auto [start, step, previousStart, previousStep] :
          llvm::zip(op.getStarts(), op.getSteps(), previous.getStarts(),
                    previous.getSteps())) {
-      starts.push_back(previousStart + previousStep * start);
-      steps.push_back(previousStep * step);
+      int64_t offset;
+      if (llvm::MulOverflow(previousStep, start, offset) ||
+          llvm::AddOverflow(previousStart, offset, starts.emplace_back()) ||
+          llvm::MulOverflow(previousStep, step, steps.emplace_back()))
+        return failure();
     }
     rewriter.replaceOpWithNewOp<SliceOp>(op, op.getType(), previous.getInput(),
                                          starts, steps);

@@ -81,6 +81,16 @@ func.func @slices(%x: tensor<10xf32>) -> (tensor<10xf32>, tensor<2xf32>) {
   return %0, %2 : tensor<10xf32>, tensor<2xf32>
 }
 
+// A step that 64 bits don't hold is none.
+// CHECK-LABEL: func @far_slices
+func.func @far_slices(%x: tensor<5xf32>) -> tensor<1xf32> {
+  // CHECK-COUNT-2: ait.slice %{{.*}} {starts = array<i64: 0>, steps = array<i64: 1099511627776>}
+  // CHECK: return
+  %0 = ait.slice %x {starts = array<i64: 0>, steps = array<i64: 1099511627776>} : tensor<5xf32> -> tensor<1xf32>
+  %1 = ait.slice %0 {starts = array<i64: 0>, steps = array<i64: 1099511627776>} : tensor<1xf32> -> tensor<1xf32>
+  return %1 : tensor<1xf32>
+}
+
 // There and back is nothing through a wider type only.
 // CHECK-LABEL: func @converts
 func.func @converts(%x: tensor<4xbf16>, %y: tensor<4xf32>) -> (tensor<4xbf16>, tensor<4xf32>) {

@@ -64,12 +64,13 @@ class PointwiseOperands {
   }
 
   // As ComputeType, for products and quotients: on a CPU ATen also reads a
-  // second operand without axes, of another dtype, as a number that is not
-  // rounded to `dtype`.
+  // second operand of one element, of another dtype, as a number that is not
+  // rounded to `dtype`. What has a dynamic size counts as more.
   DataType ScalingType(DataType dtype) const {
     const Operand& scale = operands_.back();
     if (IsHalf(dtype) && !call_->state().is_for_gpu() && scale.tensor &&
-        !scale.has_axes && scale.dtype != dtype)
+        scale.dtype != dtype &&
+        call_->StaticSize(call_->Product(call_->SizesOf(scale.tensor))) == 1)
       return DataType::kFloat32;
     return ComputeType(dtype);
   }

@@ -176,6 +176,8 @@ const SpecialCase kCases[] = {
      "torch.full([2, 1, 2, 2, 2], -1.001, dtype=5)], 2), None, "
      "[1, 1, 1], [0, 0, 0], [1, 1, 1], 2)",
      at::kHalf},
+    {"product_with_a_large_element", "x * torch.tensor([70000])", at::kHalf},
+    {"quotient_by_a_large_element", "x / torch.tensor([[70000]])", at::kHalf},
     {"exponential_of_a_sum_in_bfloat16",
      "torch.exp((u + 80.).to(15) + u.to(15))", at::kFloat},
 };

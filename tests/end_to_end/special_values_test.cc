@@ -23,8 +23,8 @@ using frontend::ValueList;
 
 struct SpecialCase {
   const char* name;
-  // Of x, and of u: x from 0 to 1, of which half precision keeps nothing beside
-  // 2048.
+  // Of x; of u, x from 0 to 1, of which half precision keeps nothing beside
+  // 2048; of w, [2, the size of x, 2] of such numbers.
   const char* expression;
   at::ScalarType dtype;
 };
@@ -38,6 +38,8 @@ TEST_P(SpecialValues, AreAsInEager) {
   auto model = Model::FromSource(absl::StrCat(
       "def forward(self, x: Tensor):\n"
       "    u = torch.clamp(torch.nan_to_num(x, 0., 1., 0.), 0., 1.)\n"
+      "    v = torch.stack([u, u * 0.5], 1)\n"
+      "    w = torch.stack([v, v * 0.7])\n"
       "    return ",
       c.expression, "\n"));
   ASSERT_TRUE(model.ok()) << model.status();
@@ -161,12 +163,12 @@ const SpecialCase kCases[] = {
     {"group_norm_of_sums",
      "torch.group_norm((u + 2048.).unsqueeze(0).unsqueeze(0), 1)", at::kHalf},
     {"scores_that_half_precision_has_infinite",
-     "torch.matmul(torch.softmax((torch.matmul(u.view(1, -1, 1) * 1000., "
-     "u.view(1, 1, -1)) * 1000.).half().float(), -1), u.view(1, -1, 1))",
+     "torch.matmul(torch.softmax(torch.matmul(w * 300., (w * 300.).transpose("
+     "-1, -2)).half().float(), -1), w)",
      at::kFloat},
     {"queries_that_are_small",
-     "torch.matmul(torch.softmax(torch.matmul(u.view(1, -1, 1) * 1e30 * 1e-20, "
-     "u.view(1, 1, -1) * 1e10), -1), u.view(1, -1, 1))",
+     "torch.matmul(torch.softmax(torch.matmul(w * 1e30 * 1e-20, "
+     "torch.exp(w * 23.).transpose(-1, -2)), -1), w)",
      at::kFloat},
     // 5000 - 4000 - 1000, of which each product would be rounded otherwise.
     {"sum_of_planes",

@@ -1,5 +1,6 @@
 #include "frontend/tracing/region_layouts.h"
 
+#include <c10/util/strides.h>
 #include <torch/csrc/jit/runtime/custom_operator.h>
 
 #include <algorithm>
@@ -24,11 +25,19 @@ using torch::jit::Block;
 using torch::jit::Node;
 using torch::jit::Value;
 
-bool IsContiguous(const ProbedValue& tensor) {
-  return std::all_of(tensor.probes.begin(), tensor.probes.end(),
-                     [](const c10::IValue& probe) {
-                       return probe.toTensor().is_contiguous();
-                     });
+// Whether the rows of the tensor lie one behind the other. `with_strides`: and
+// the strides of axes of one element, which hold no two elements apart, say so.
+bool IsContiguous(const ProbedValue& tensor, bool with_strides) {
+  return std::all_of(
+      tensor.probes.begin(), tensor.probes.end(),
+      [&](const c10::IValue& probe) {
+        const at::Tensor& here = probe.toTensor();
+        if (here.numel() == 0) return true;
+        return here.is_contiguous() &&
+               (!with_strides ||
+                here.strides() ==
+                    at::IntArrayRef(c10::contiguous_strides(here.sizes())));
+      });
 }
 
 }  // namespace
@@ -130,14 +139,14 @@ bool Interpreter::HasKnownLayout(const ProbedValue& tensor) const {
 
 absl::Status Interpreter::FindLayouts(NodeRegion& region) const {
   if (region.node->blocks().empty()) return absl::OkStatus();
-  const bool shows = AsksForLayout(graph_->block()) ||
-                     WritesPossibleViews(region.node, *aliases_);
+  const bool asks = AsksForLayout(graph_->block());
+  const bool shows = asks || WritesPossibleViews(region.node, *aliases_);
   if (!shows && !NeedsViews(graph_->block())) return absl::OkStatus();
   for (size_t i = 0; i < region.contents.size(); ++i) {
     std::vector<ProbedRef> tensors;
     CollectTensors(region.contents[i], tensors);
     for (const ProbedRef& tensor : tensors) {
-      if (IsContiguous(*tensor)) continue;
+      if (IsContiguous(*tensor, /*with_strides=*/asks)) continue;
       if (tensor == region.contents[i] && HasKnownLayout(*tensor)) {
         region.laid_out.push_back(i);
       } else if (shows) {

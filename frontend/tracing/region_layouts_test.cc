@@ -203,6 +203,29 @@ INSTANTIATE_TEST_SUITE_P(Programs, LayoutsByData,
                            return std::string(info.param.name);
                          });
 
+// The stride of an axis of one element holds no two apart, and is asked for all
+// the same.
+TEST(LayoutsOfOneElement, StridesAreEagers) {
+  const auto model = Model::FromSource(R"(
+def forward(self, x: Tensor):
+    y = x.t()
+    z = y * 2
+    if bool((x > 100).any()):
+        z = y * (2 + y.stride(0))
+    return z
+)");
+  ASSERT_TRUE(model.ok()) << model.status();
+  const absl::StatusOr<Trace> trace =
+      BuildTrace(*model, {*ParseInputSpec("float32[4,1]")}, {});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  for (const double shift : {0., 200.}) {
+    const ValueList input({at::ones({4, 1}) + shift});
+    const auto eager = model->RunEager(input), ours = RunTrace(*trace, input);
+    ASSERT_TRUE(ours.ok() && eager.ok()) << ours.status();
+    EXPECT_EQ(Difference(*ours, *eager), "") << shift;
+  }
+}
+
 TEST(LayoutsOfParts, AreLibTorchsWhereTheProgramAsks) {
   const auto parts = [](const std::string& result) {
     const auto trace = TraceSource(R"(

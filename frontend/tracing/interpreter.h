@@ -169,6 +169,13 @@ class Interpreter {
   // Fills in `contents`, `written` and `lists`, and prepares the writes.
   absl::Status FindRegionInputs(NodeRegion& region);
   absl::Status MakeRegionProgram(NodeRegion& region) const;
+  // Sets ProbedValue::is_list_of_known of a result.
+  void NoteKnownList(const NodeRegion& region, const RegionWays& ways,
+                     ProbedValue& result) const;
+  absl::StatusOr<ProbedRef> RegionResult(const NodeRegion& region,
+                                         const RegionWays& ways, size_t output,
+                                         ResultTemplate* recipe);
+
   // region_layouts.cc: tensors that a region gets as they lie in memory.
   // Fills in `laid_out`; kUnimplemented where the region, or the program behind
   // it, shows a layout that is not known.
@@ -181,12 +188,6 @@ class Interpreter {
   // `laid_out` are MemoryOf. Adds the recipes of more arguments.
   RecordedProgram ProgramWithLayouts(
       const NodeRegion& region, std::vector<ArgumentTemplate>& recipes) const;
-  // Sets ProbedValue::is_list_of_known of a result.
-  void NoteKnownList(const NodeRegion& region, const RegionWays& ways,
-                     ProbedValue& result) const;
-  absl::StatusOr<ProbedRef> RegionResult(const NodeRegion& region,
-                                         const RegionWays& ways, size_t output,
-                                         ResultTemplate* recipe);
 
   // region_ways.cc: what such a region gives as its data decides, and with each
   // other decision that data or sizes could make.

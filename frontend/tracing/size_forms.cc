@@ -1,6 +1,8 @@
 #include "frontend/tracing/size_forms.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
@@ -92,6 +94,92 @@ std::vector<SizeConstraint> OneOf(const Formulas& elements,
   return {{product, Relation::kZero}};
 }
 
+bool IsEqual(const std::string& name) {
+  return name == "aten::eq" || name == "aten::__is__";
+}
+
+bool IsUnequal(const std::string& name) {
+  return name == "aten::ne" || name == "aten::__isnot__";
+}
+
+// Of two formulas; none for other operators.
+std::vector<SizeConstraint> Comparison(const std::string& name,
+                                       const SizeExpression& a,
+                                       const SizeExpression& b, bool expected) {
+  if (name == "aten::lt")
+    return expected ? Less(a, b, false) : Less(b, a, true);
+  if (name == "aten::le")
+    return expected ? Less(a, b, true) : Less(b, a, false);
+  if (name == "aten::gt")
+    return expected ? Less(b, a, false) : Less(a, b, true);
+  if (name == "aten::ge")
+    return expected ? Less(b, a, true) : Less(a, b, false);
+  if (!IsEqual(name) && !IsUnequal(name)) return {};
+  const bool equal = expected != IsUnequal(name);
+  return {{Difference(a, b), equal ? Relation::kZero : Relation::kNonZero}};
+}
+
+struct Ratio {
+  SizeExpression numerator, denominator;
+};
+
+// The ratio of the smallest integers that is `number`, rounded.
+std::optional<Ratio> RatioOf(double number) {
+  // So that no ratio of sizes below 2^31 that is another one is rounded to the
+  // same number of 53 bits.
+  constexpr int64_t kMostDenominator = 1024, kMostNumerator = 1 << 20;
+  for (int64_t q = 1; q <= kMostDenominator; ++q) {
+    const double p = std::round(number * static_cast<double>(q));
+    if (std::abs(p) <= kMostNumerator && p / static_cast<double>(q) == number)
+      return Ratio{SizeExpression(static_cast<int64_t>(p)), SizeExpression(q)};
+  }
+  return std::nullopt;
+}
+
+// The quotient of two formulas that `function` is as a float.
+std::optional<Ratio> QuotientOf(const SizeFunction& function) {
+  if (function.kind != Kind::kCall || function.name != "aten::div" ||
+      function.arguments.size() != 2)
+    return std::nullopt;
+  const auto formula = [](const SizeFunction& part) {
+    const bool is_float = part.kind == Kind::kCall &&
+                          part.name == "aten::Float" &&
+                          part.arguments.size() == 1;
+    return (is_float ? *part.arguments[0] : part).Formula();
+  };
+  const std::optional<SizeExpression> numerator =
+      formula(*function.arguments[0]);
+  const std::optional<SizeExpression> denominator =
+      formula(*function.arguments[1]);
+  if (!numerator || !denominator) return std::nullopt;
+  return Ratio{*numerator, *denominator};
+}
+
+// Of a quotient of sizes and a number, such as an image's ratio of width to
+// height and 1.5: a / b > p / q where a * q > p * b, for b above 0.
+std::vector<SizeConstraint> FormsOfRatio(const std::string& name,
+                                         const SizeFunction& first,
+                                         const SizeFunction& second,
+                                         bool expected) {
+  const auto fixed = [](const SizeFunction& function) {
+    return function.kind == Kind::kFixed && function.fixed.isDouble()
+               ? RatioOf(function.fixed.toDouble())
+               : std::nullopt;
+  };
+  const bool is_second = second.kind == Kind::kFixed;
+  const std::optional<Ratio> quotient = QuotientOf(is_second ? first : second);
+  const std::optional<Ratio> number = fixed(is_second ? second : first);
+  if (!quotient || !number) return {};
+  const SizeExpression left = quotient->numerator * number->denominator,
+                       right = quotient->denominator * number->numerator;
+  std::vector<SizeConstraint> forms =
+      is_second ? Comparison(name, left, right, expected)
+                : Comparison(name, right, left, expected);
+  if (!forms.empty())
+    forms.push_back({quotient->denominator + -1, Relation::kNonNegative});
+  return forms;
+}
+
 std::vector<SizeConstraint> FormsOf(const SizeFunction& function, bool expected,
                                     bool of_lists);
 
@@ -109,9 +197,8 @@ std::vector<SizeConstraint> FormsOfPair(const std::string& name,
     forms.insert(forms.end(), others.begin(), others.end());
     return forms;
   }
-  const bool unequal = name == "aten::ne" || name == "aten::__isnot__";
-  const bool compares_equal =
-      unequal || name == "aten::eq" || name == "aten::__is__";
+  const bool unequal = IsUnequal(name);
+  const bool compares_equal = unequal || IsEqual(name);
   const std::optional<SizeExpression> a = first.Formula();
   const std::optional<SizeExpression> b = second.Formula();
   if (of_lists && compares_equal && !a && !b) {
@@ -123,20 +210,8 @@ std::vector<SizeConstraint> FormsOfPair(const std::string& name,
     if (const std::optional<Formulas> elements = ElementsOf(first))
       return OneOf(*elements, *b, expected);
   }
-  if (!a || !b) return {};
-  if (name == "aten::lt")
-    return expected ? Less(*a, *b, false) : Less(*b, *a, true);
-  if (name == "aten::le")
-    return expected ? Less(*a, *b, true) : Less(*b, *a, false);
-  if (name == "aten::gt")
-    return expected ? Less(*b, *a, false) : Less(*a, *b, true);
-  if (name == "aten::ge")
-    return expected ? Less(*b, *a, true) : Less(*a, *b, false);
-  if (compares_equal) {
-    const bool equal = expected != unequal;
-    return {{Difference(*a, *b), equal ? Relation::kZero : Relation::kNonZero}};
-  }
-  return {};
+  if (!a || !b) return FormsOfRatio(name, first, second, expected);
+  return Comparison(name, *a, *b, expected);
 }
 
 // Constraints that all hold only where the truth of `function` is `expected`.

@@ -137,6 +137,30 @@ INSTANTIATE_TEST_SUITE_P(
              kImage,
              {{500, 300}, {14, 14}, {28, 7}},
              3},
+        Case{"ratio",
+             "  if x.size(2) / x.size(3) > 1.5:\n    return x * 2\n"
+             "  return x * 1",
+             kImage,
+             {{500, 300},
+              {300, 500},
+              {450, 300},
+              {451, 300},
+              {3, 2},
+              {511, 340}},
+             2},
+        Case{"ratio_of_floats",
+             "  if 0.1 <= float(x.size(2)) / float(x.size(3)):\n"
+             "    return x * 2\n"
+             "  return x * 1",
+             kImage,
+             {{500, 300}, {1, 10}, {10, 101}, {30, 300}, {29, 300}},
+             2},
+        Case{"equal_ratio",
+             "  if x.size(2) / x.size(3) == 0.75:\n    return x * 2\n"
+             "  return x * 1",
+             kImage,
+             {{500, 300}, {75, 100}, {3, 4}, {384, 512}, {383, 512}},
+             2},
         Case{"comparison_as_a_number",
              "  k = int(x.size(0) * w.size(0) == 77)\n"
              "  return x * (1 + k), k",

@@ -8,18 +8,12 @@
 #include "llvm/Support/MathExtras.h"
 
 namespace aitune {
-namespace {
-
-/// The alignment of a plan's memory in bytes, a line of the cache.
-constexpr int64_t kAlignment = 64;
-
-} // namespace
 
 HostTensor::HostTensor(TensorView shape, int64_t guardBytes)
     : tensor(std::move(shape)) {
-  const int64_t before = llvm::alignTo(guardBytes, kAlignment);
+  const int64_t before = llvm::alignTo(guardBytes, AlignedBuffer::kAlignment);
   absl::StatusOr<AlignedBuffer> allocated = AlignedBuffer::Allocate(
-      before + llvm::alignTo(bytes() + guardBytes, kAlignment));
+      before + llvm::alignTo(bytes() + guardBytes, AlignedBuffer::kAlignment));
   if (!allocated.ok())
     throw std::bad_alloc();
   memory = *std::move(allocated);

@@ -138,10 +138,11 @@ absl::StatusOr<Resize> ReadResize(
         (known != KnownMultiples::kOneOfAll || *to != *from)) {
       const std::optional<int64_t> multiple = KnownMultiple(known, *from, *to);
       if (multiple && *factor != static_cast<double>(*multiple)) {
-        AITUNE_ASSIGN_OR_RETURN(const bool is_known,
-                                known == KnownMultiples::kOneAndTwo
-                                    ? LooksAtMultiples(call, resize.sizes)
-                                    : absl::StatusOr<bool>(true));
+        bool is_known = true;
+        if (known == KnownMultiples::kOneAndTwo) {
+          AITUNE_ASSIGN_OR_RETURN(is_known,
+                                  LooksAtMultiples(call, resize.sizes));
+        }
         if (is_known) factor = static_cast<double>(*multiple);
       }
     } else if (factor && known != KnownMultiples::kNone &&

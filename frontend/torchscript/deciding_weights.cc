@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/model_internal.h"
-#include "frontend/torchscript/sizes_of_data.h"
+#include "frontend/torchscript/operator_tags.h"
 #include "frontend/torchscript/written_arguments.h"
 
 namespace aitune::frontend {
@@ -58,9 +58,12 @@ struct Origin {
   std::set<std::string> weights;
   bool from_input = false;
 
-  void Add(const Origin& other) {
+  // Whether it changes by that.
+  bool Add(const Origin& other) {
+    const size_t before = weights.size() + from_input;
     weights.insert(other.weights.begin(), other.weights.end());
     from_input |= other.from_input;
+    return weights.size() + from_input > before;
   }
 };
 
@@ -99,19 +102,21 @@ class Walk {
     }
   }
 
-  // A value goes from round to round, in as many as there are values through
-  // all of them.
+  // Twice, for what a round writes, and until what rounds hand on stays as it
+  // is.
   void VisitLoop(Node& loop) {
     Block& body = *loop.blocks()[0];
     for (size_t i = 0; i < loop.outputs().size(); ++i) {
       origins_[body.inputs()[i + 1]] = origins_[loop.inputs()[i + 2]];
       origins_[loop.outputs()[i]] = origins_[loop.inputs()[i + 2]];
     }
-    for (size_t round = 0; round <= loop.outputs().size(); ++round) {
+    bool changes = true;
+    for (int round = 0; round < 2 || changes; ++round) {
       Visit(body);
+      changes = false;
       for (size_t i = 0; i < loop.outputs().size(); ++i) {
         const Origin given = origins_[body.outputs()[i + 1]];
-        origins_[body.inputs()[i + 1]].Add(given);
+        changes |= origins_[body.inputs()[i + 1]].Add(given);
         origins_[loop.outputs()[i]].Add(given);
       }
     }

@@ -1,6 +1,5 @@
 #include "frontend/torchscript/nested_tensors.h"
 
-#include <torch/csrc/jit/frontend/resolver.h>
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/runtime/graph_iterator.h>
 
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "frontend/torchscript/prepare.h"
+#include "frontend/torchscript/source_graph.h"
 
 namespace aitune::frontend {
 namespace {
@@ -106,15 +106,11 @@ bool FindReaders(const Value* value, const Value* x, Nested& nested) {
 // Inserts a call of `function` of kPadding for `node`, before it, inlined.
 Value* InsertCall(const char* function, Node* node,
                   const std::vector<Value*>& arguments) {
-  torch::jit::CompilationUnit unit;
-  unit.define(std::nullopt, kPadding, torch::jit::nativeResolver(), nullptr);
   Node* const before = node->prev();
   const torch::jit::WithInsertPoint at(node);
   Value* const result =
-      torch::jit::insertGraph(
-          *node->owningGraph(),
-          *torch::jit::toGraphFunction(unit.get_function(function)).graph(),
-          arguments)
+      torch::jit::insertGraph(*node->owningGraph(),
+                              *GraphOfSource(kPadding, function), arguments)
           .front();
   for (Node* inserted = before->next(); inserted != node;
        inserted = inserted->next())

@@ -1,16 +1,10 @@
 #include "frontend/tracing/decompositions.h"
 
-#include <torch/csrc/jit/api/compilation_unit.h>
-#include <torch/csrc/jit/api/function_impl.h>
-#include <torch/csrc/jit/frontend/resolver.h>
-#include <torch/csrc/jit/passes/dead_code_elimination.h>
-#include <torch/csrc/jit/passes/inliner.h>
-
 #include <map>
-#include <mutex>
 #include <string>
 #include <utility>
 
+#include "frontend/torchscript/source_graph.h"
 #include "frontend/tracing/operator_traits.h"
 
 namespace aitune::frontend {
@@ -298,31 +292,6 @@ const std::map<std::string, Decomposition>& Decompositions() {
   return *kDecompositions;
 }
 
-std::shared_ptr<torch::jit::Graph> Compile(const Decomposition& decomposition) {
-  static std::mutex mutex;
-  static auto* const units =
-      new std::map<std::string, std::shared_ptr<torch::jit::CompilationUnit>>();
-  static auto* const graphs =
-      new std::map<std::string, std::shared_ptr<torch::jit::Graph>>();
-  const std::lock_guard<std::mutex> lock(mutex);
-  std::shared_ptr<torch::jit::Graph>& graph = (*graphs)[decomposition.function];
-  if (graph != nullptr) return graph;
-  std::shared_ptr<torch::jit::CompilationUnit>& unit =
-      (*units)[decomposition.source];
-  if (unit == nullptr) {
-    unit = std::make_shared<torch::jit::CompilationUnit>();
-    unit->define(std::nullopt, decomposition.source,
-                 torch::jit::nativeResolver(), nullptr);
-  }
-  graph =
-      torch::jit::toGraphFunction(unit->get_function(decomposition.function))
-          .graph()
-          ->copy();
-  torch::jit::Inline(*graph);
-  torch::jit::EliminateDeadCode(graph);
-  return graph;
-}
-
 }  // namespace
 
 std::shared_ptr<torch::jit::Graph> FindDecomposition(
@@ -336,7 +305,7 @@ std::shared_ptr<torch::jit::Graph> FindDecomposition(
   }
   // Data that only LibTorch knows stays with the operator that reads it.
   if (AnyOpaque(arguments)) return nullptr;
-  return Compile(found->second);
+  return GraphOfSource(found->second.source, found->second.function);
 }
 
 }  // namespace aitune::frontend

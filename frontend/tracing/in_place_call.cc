@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "frontend/torchscript/operator_tags.h"
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/operator_traits.h"
 #include "frontend/values/torch_util.h"
@@ -76,9 +77,7 @@ std::vector<size_t> WrittenArguments(const Invocation& call) {
 
 // Whether it makes the tensor that it writes another view (t_, squeeze_).
 bool IsViewInPlace(const c10::FunctionSchema& schema) {
-  const auto registered =
-      c10::Dispatcher::singleton().findSchema(schema.operator_name());
-  return registered && registered->hasTag(at::Tag::inplace_view);
+  return HasTag(schema, at::Tag::inplace_view);
 }
 
 absl::Status ChangesMemory(const std::string& name) {

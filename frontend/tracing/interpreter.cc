@@ -17,6 +17,7 @@
 #include "frontend/torchscript/prepare.h"
 #include "frontend/tracing/decompositions.h"
 #include "frontend/tracing/operator_traits.h"
+#include "frontend/tracing/outlining_rules.h"
 #include "frontend/tracing/probe_run.h"
 #include "frontend/values/attention_heads.h"
 #include "frontend/values/torch_util.h"
@@ -169,6 +170,7 @@ Interpreter::Interpreter(std::shared_ptr<torch::jit::Graph> graph,
                          const SizeFitter* fitter, SizeRegion* region,
                          const TraceOptions& options, TraceFindings* findings)
     : graph_(std::move(graph)),
+      asks_for_layout_(AsksForLayout(graph_->block())),
       fitter_(*fitter),
       region_(*region),
       options_(options),

@@ -478,6 +478,8 @@ class Interpreter {
                                        const ResultTraits& traits);
 
   std::shared_ptr<torch::jit::Graph> graph_;
+  // Whether the program asks how tensors lie in memory (outlining_rules.h).
+  const bool asks_for_layout_;
   const SizeFitter& fitter_;
   SizeRegion& region_;
   const TraceOptions& options_;

@@ -3,6 +3,7 @@
 #ifndef AITUNE_FRONTEND_TRACING_NODE_REGION_H_
 #define AITUNE_FRONTEND_TRACING_NODE_REGION_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -43,6 +44,9 @@ struct Interpreter::NodeRegion {
   }
   // Whether it is a loop that runs as often as sizes say.
   bool has_length_of_sizes() const { return reason == kRolledLoop; }
+  bool is_laid_out(size_t place) const {
+    return std::find(laid_out.begin(), laid_out.end(), place) != laid_out.end();
+  }
   bool is_if() const { return node->kind() == c10::prim::If; }
   bool is_loop() const { return node->kind() == c10::prim::Loop; }
   size_t output_count() const { return node->outputs().size(); }

@@ -1,6 +1,5 @@
 #include "frontend/tracing/operator_traits.h"
 
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/runtime/operator.h>
@@ -11,16 +10,10 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/hidden_writes.h"
-#include "frontend/torchscript/sizes_of_data.h"
+#include "frontend/torchscript/operator_tags.h"
 
 namespace aitune::frontend {
 namespace {
-
-bool HasTag(const c10::FunctionSchema& schema, at::Tag tag) {
-  const auto handle =
-      c10::Dispatcher::singleton().findSchema(schema.operator_name());
-  return handle && handle->hasTag(tag);
-}
 
 // The boolean or number that this is.
 std::optional<double> NumberIn(const c10::IValue& value) {

@@ -139,14 +139,14 @@ bool Interpreter::HasKnownLayout(const ProbedValue& tensor) const {
 
 absl::Status Interpreter::FindLayouts(NodeRegion& region) const {
   if (region.node->blocks().empty()) return absl::OkStatus();
-  const bool asks = AsksForLayout(graph_->block());
-  const bool shows = asks || WritesPossibleViews(region.node, *aliases_);
+  const bool shows =
+      asks_for_layout_ || WritesPossibleViews(region.node, *aliases_);
   if (!shows && !NeedsViews(graph_->block())) return absl::OkStatus();
   for (size_t i = 0; i < region.contents.size(); ++i) {
     std::vector<ProbedRef> tensors;
     CollectTensors(region.contents[i], tensors);
     for (const ProbedRef& tensor : tensors) {
-      if (IsContiguous(*tensor, /*with_strides=*/asks)) continue;
+      if (IsContiguous(*tensor, /*with_strides=*/asks_for_layout_)) continue;
       if (tensor == region.contents[i] && HasKnownLayout(*tensor)) {
         region.laid_out.push_back(i);
       } else if (shows) {

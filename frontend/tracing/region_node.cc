@@ -256,9 +256,7 @@ absl::Status Interpreter::MakeRegionProgram(NodeRegion& region) const {
   };
   for (const size_t i : region.lists) copy(i, c10::aten::list);
   for (const size_t i : region.written) {
-    const bool is_laid_out =
-        std::count(region.laid_out.begin(), region.laid_out.end(), i) > 0;
-    copy(i, is_laid_out ? CloneOfMemoryKind() : c10::aten::clone);
+    copy(i, region.is_laid_out(i) ? CloneOfMemoryKind() : c10::aten::clone);
   }
   Node* clone = graph->appendNode(graph->createClone(
       region.node, [&](Value* value) { return inner.at(value); }));
@@ -277,7 +275,7 @@ absl::Status Interpreter::MakeRegionProgram(NodeRegion& region) const {
       [&] {
         // What is compiled need not give tensors that lie as eager's.
         if (options_.outlines && !region.node->blocks().empty() &&
-            !AsksForLayout(graph_->block())) {
+            !asks_for_layout_) {
           OutlinedGraph outlined =
               OutlineBlocks(graph, KnownTensors(region.contents));
           graph = std::move(outlined.graph);
@@ -382,7 +380,7 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
   const std::set<Value*> are_weights = LinearWeights(node);
   std::vector<ValueId> linear_weights;
   for (size_t i = 0; i < region.contents.size(); ++i) {
-    if (std::count(region.laid_out.begin(), region.laid_out.end(), i) > 0) {
+    if (region.is_laid_out(i)) {
       AITUNE_ASSIGN_OR_RETURN(ArgumentTemplate memory,
                               MemoryOf(*region.contents[i]));
       recipes.push_back(std::move(memory));

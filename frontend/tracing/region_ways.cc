@@ -14,7 +14,6 @@
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/node_region.h"
 #include "frontend/tracing/operator_traits.h"
-#include "frontend/tracing/outlining_rules.h"
 #include "frontend/tracing/probe_program.h"
 #include "frontend/tracing/region_layouts.h"
 #include "frontend/tracing/region_sizes.h"
@@ -202,8 +201,6 @@ absl::StatusOr<Interpreter::RegionWays> Interpreter::RunAllWays(
                           !MayBeOfSeveralTypes(*node->output(i)->type()));
   ways.others_unseen = Contains(node, {c10::prim::If, c10::prim::Loop});
   bool tries_others = region.is_limited;
-  // The layout of a result has to be the same, too, where it is asked for.
-  const bool asks_for_layout = AsksForLayout(graph_->block());
   // The sizes of what a loop carries may follow from how often it runs. Probes
   // of several lengths show how; else no length may change them.
   const bool same_sizes =
@@ -245,13 +242,14 @@ absl::StatusOr<Interpreter::RegionWays> Interpreter::RunAllWays(
         tries_others = tries_others && !limits.IsLate();
         continue;
       }
+      // The layout has to be the same, too, where it is asked for.
       for (size_t i = 0; i < output_count; ++i)
         ways.stable[i] = ways.stable[i] &&
                          SameType(stack[i], other[i], same_sizes) &&
-                         (!asks_for_layout || LieAlike(stack[i], other[i]));
+                         (!asks_for_layout_ || LieAlike(stack[i], other[i]));
     }
   }
-  if (asks_for_layout && ways.others_unseen)
+  if (asks_for_layout_ && ways.others_unseen)
     ways.stable.assign(output_count, false);
   if (region.is_limited && options_.sees_parts) SeeUntakenWays(region);
   // Where the probes' results are copies, others' may be views.

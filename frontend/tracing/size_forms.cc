@@ -125,9 +125,9 @@ struct Ratio {
 
 // The ratio of the smallest integers that is `number`, rounded.
 std::optional<Ratio> RatioOf(double number) {
-  // So that no ratio of sizes below 2^31 that is another one is rounded to the
-  // same number of 53 bits.
-  constexpr int64_t kMostDenominator = 1024, kMostNumerator = 1 << 20;
+  // So that no other ratio of sizes, or products of sizes, below 2^39 is
+  // rounded to the same number of 53 bits.
+  constexpr int64_t kMostDenominator = 1024, kMostNumerator = 1 << 12;
   for (int64_t q = 1; q <= kMostDenominator; ++q) {
     const double p = std::round(number * static_cast<double>(q));
     if (std::abs(p) <= kMostNumerator && p / static_cast<double>(q) == number)
@@ -161,14 +161,14 @@ std::vector<SizeConstraint> FormsOfRatio(const std::string& name,
                                          const SizeFunction& first,
                                          const SizeFunction& second,
                                          bool expected) {
-  const auto fixed = [](const SizeFunction& function) {
-    return function.kind == Kind::kFixed && function.fixed.isDouble()
-               ? RatioOf(function.fixed.toDouble())
-               : std::nullopt;
-  };
   const bool is_second = second.kind == Kind::kFixed;
+  const SizeFunction& fixed = is_second ? second : first;
+  if (fixed.kind != Kind::kFixed ||
+      !(fixed.fixed.isDouble() || fixed.fixed.isInt()))
+    return {};
   const std::optional<Ratio> quotient = QuotientOf(is_second ? first : second);
-  const std::optional<Ratio> number = fixed(is_second ? second : first);
+  const std::optional<Ratio> number =
+      RatioOf(fixed.fixed.toScalar().toDouble());
   if (!quotient || !number) return {};
   const SizeExpression left = quotient->numerator * number->denominator,
                        right = quotient->denominator * number->numerator;

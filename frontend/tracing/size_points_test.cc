@@ -155,6 +155,12 @@ INSTANTIATE_TEST_SUITE_P(
              kImage,
              {{500, 300}, {1, 10}, {10, 101}, {30, 300}, {29, 300}},
              2},
+        Case{"ratio_and_integer",
+             "  if x.size(2) / x.size(3) >= 2:\n    return x * 2\n"
+             "  return x * 1",
+             kImage,
+             {{500, 300}, {500, 250}, {2, 1}, {511, 256}},
+             2},
         Case{"equal_ratio",
              "  if x.size(2) / x.size(3) == 0.75:\n    return x * 2\n"
              "  return x * 1",

@@ -13,13 +13,12 @@
 namespace aitune {
 namespace {
 
-constexpr int64_t kCacheLine = 64;
 constexpr int64_t kHugePage = int64_t{2} << 20;
 
 // Null where it has none, or throws.
 void* AllocateBy(const HostAllocator& allocator, int64_t bytes) {
   try {
-    return allocator.allocate(bytes, kCacheLine);
+    return allocator.allocate(bytes, AlignedBuffer::kAlignment);
   } catch (...) {
     return nullptr;
   }
@@ -31,7 +30,7 @@ void AlignedBuffer::Free::operator()(char* data) const {
   if (allocator == nullptr)
     std::free(data);
   else
-    allocator->release(data, bytes, kCacheLine);
+    allocator->release(data, bytes, kAlignment);
 }
 
 absl::StatusOr<AlignedBuffer> AlignedBuffer::Allocate(
@@ -40,9 +39,9 @@ absl::StatusOr<AlignedBuffer> AlignedBuffer::Allocate(
   if (bytes == 0) return buffer;
   const bool is_systems = allocator == nullptr;
   const int64_t alignment =
-      is_systems && bytes >= kHugePage ? kHugePage : kCacheLine;
+      is_systems && bytes >= kHugePage ? kHugePage : kAlignment;
   // The end of a smaller block is not worth a huge page of its own.
-  const int64_t unit = bytes >= 2 * kHugePage ? alignment : kCacheLine;
+  const int64_t unit = bytes >= 2 * kHugePage ? alignment : kAlignment;
   void* data = nullptr;
   if (bytes > 0 && bytes <= std::numeric_limits<int64_t>::max() - alignment) {
     const int64_t rounded = (bytes + unit - 1) / unit * unit;
@@ -50,7 +49,8 @@ absl::StatusOr<AlignedBuffer> AlignedBuffer::Allocate(
       data = AllocateBy(*allocator, rounded);
       buffer.data_ = {static_cast<char*>(data), Free{allocator, rounded}};
     } else {
-      data = std::aligned_alloc(alignment, rounded);
+      // aligned_alloc takes whole multiples of the alignment alone.
+      if (posix_memalign(&data, alignment, rounded) != 0) data = nullptr;
       buffer.data_.reset(static_cast<char*>(data));
     }
     // Advice only: without huge pages everything works as well.
@@ -64,10 +64,10 @@ absl::StatusOr<AlignedBuffer> AlignedBuffer::Allocate(
                                 : "the program's allocator gave no memory for ",
                      bytes, is_systems ? " bytes of memory" : " bytes"));
   }
-  if (reinterpret_cast<uintptr_t>(data) % kCacheLine != 0)
+  if (reinterpret_cast<uintptr_t>(data) % kAlignment != 0)
     return absl::InvalidArgumentError(absl::StrCat(
         "the program's allocator gave memory that is not aligned to the ",
-        kCacheLine, " bytes that it was asked for"));
+        kAlignment, " bytes that it was asked for"));
   buffer.bytes_ = bytes;
   return buffer;
 }

@@ -16,9 +16,12 @@ namespace aitune {
 // Owns a block of memory; movable. A default-constructed one is empty.
 class AlignedBuffer {
  public:
+  // Of data() in bytes, at least: a line of the cache.
+  static constexpr int64_t kAlignment = 64;
+
   AlignedBuffer() = default;
 
-  // `bytes` bytes of memory, aligned to 64 bytes, of `allocator`, which the
+  // `bytes` bytes of memory, aligned to kAlignment, of `allocator`, which the
   // buffer keeps; null: of the system. 0 bytes give an empty buffer.
   // kResourceExhausted when there is not enough memory, kInvalidArgument when
   // the allocator's is not aligned. Thread-safe.

@@ -19,9 +19,6 @@ namespace {
 // next, which is larger.
 constexpr int64_t kTrimBytes = int64_t{16} << 20;
 
-// The alignment of packed constants in their block.
-constexpr int64_t kCacheLine = 64;
-
 }  // namespace
 
 absl::StatusOr<AlignedBuffer> ArenaPool::Acquire(int64_t bytes) {
@@ -225,7 +222,8 @@ void LoadedPlan::ReservePacked() {
     const absl::StatusOr<int64_t> packed =
         PackedBytes(value.packing(), view.dtype, view.sizes);
     if (!packed.ok() ||
-        __builtin_add_overflow(bytes, *packed + kCacheLine, &bytes)) {
+        __builtin_add_overflow(bytes, *packed + AlignedBuffer::kAlignment,
+                               &bytes)) {
       return;
     }
   }
@@ -234,8 +232,8 @@ void LoadedPlan::ReservePacked() {
 }
 
 absl::StatusOr<char*> LoadedPlan::AllocatePacked(int64_t bytes) {
-  const int64_t start =
-      (packed_bytes_ + kCacheLine - 1) / kCacheLine * kCacheLine;
+  const int64_t start = (packed_bytes_ + AlignedBuffer::kAlignment - 1) /
+                        AlignedBuffer::kAlignment * AlignedBuffer::kAlignment;
   if (bytes <= packed_.bytes() - start) {
     packed_bytes_ = start + bytes;
     return packed_.data() + start;

@@ -1,12 +1,17 @@
-#include "frontend/torchscript/sizes_of_data.h"
+#include "frontend/torchscript/operator_tags.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
-#include <ATen/core/enum_tag.h>
 
 #include <set>
 #include <string>
 
 namespace aitune::frontend {
+
+bool HasTag(const c10::FunctionSchema& schema, at::Tag tag) {
+  const auto handle =
+      c10::Dispatcher::singleton().findSchema(schema.operator_name());
+  return handle && handle->hasTag(tag);
+}
 
 bool HasSizesOfData(const c10::FunctionSchema& schema) {
   static const auto* const kNames =
@@ -29,10 +34,8 @@ bool HasSizesOfData(const c10::FunctionSchema& schema) {
                                 "aten::to_sparse",
                                 "aten::linalg_lstsq",
                                 "aten::_pack_padded_sequence"};
-  if (kNames->count(schema.name()) > 0) return true;
-  const auto handle =
-      c10::Dispatcher::singleton().findSchema(schema.operator_name());
-  return handle && handle->hasTag(at::Tag::dynamic_output_shape);
+  return kNames->count(schema.name()) > 0 ||
+         HasTag(schema, at::Tag::dynamic_output_shape);
 }
 
 }  // namespace aitune::frontend

@@ -69,6 +69,8 @@ struct Scores {
   SmallVector<Value, 1> queryFactors;
   /// The values that are added to the product, the last one first.
   SmallVector<Value, 2> addends;
+  /// Whether a sum with an addend is stored in f16.
+  bool isSumInHalf = false;
   /// The condition under which a score is `fill`, or is not, if `isSeen`; null
   /// if there is none.
   Value condition;
@@ -151,6 +153,7 @@ std::optional<Scores> matchScores(Value value, Type element) {
                       (!isOfProduct(add.getRhs(), element, 0) &&
                        isOfProduct(add.getLhs(), element, mostSums));
     scores.addends.push_back(left ? add.getRhs() : add.getLhs());
+    scores.isSumInHalf |= add.getType().getElementType().isF16();
     value = skipConvert(left ? add.getLhs() : add.getRhs(), element);
   }
   if (!step(value))
@@ -272,11 +275,14 @@ private:
   /// one floating tensor that is added, with kMaskedPair where a condition
   /// leaves scores out. Null if there is none.
   static Value createMask(PatternRewriter &rewriter, const Scores &scores) {
-    SmallVector<Value, 3> masks;
-    for (Value addend : llvm::reverse(scores.addends))
-      masks.push_back(stripExpand(addend));
     MatmulOp product = scores.product;
     Location location = product.getLoc();
+    SmallVector<Value, 3> masks;
+    for (Value addend : llvm::reverse(scores.addends)) {
+      Value mask = stripExpand(addend);
+      masks.push_back(
+          scores.isSumInHalf ? absorbScores(rewriter, location, mask) : mask);
+    }
     Value condition =
         scores.condition ? stripExpand(scores.condition) : Value();
     if (masks.empty())
@@ -303,6 +309,28 @@ private:
     return WhereOp::create(rewriter, location, sizes, condition,
                            scores.isSeen ? sum : maskedPair,
                            scores.isSeen ? maskedPair : sum);
+  }
+
+  /// A mask of f16 in which numbers from -32768 down are 65,536 times as large.
+  /// Next to them f16 has steps of 16 and 32 and f32 none of more than 1/256:
+  /// only so do scores that are masked by them become equal in f32 too.
+  static Value absorbScores(PatternRewriter &rewriter, Location location,
+                            Value mask) {
+    auto type = cast<RankedTensorType>(mask.getType());
+    if (!type.getElementType().isF16())
+      return mask;
+    RankedTensorType wide = withElementType(type, rewriter.getF32Type());
+    auto full = [&](float number) {
+      return FullOp::create(rewriter, location, wide,
+                            rewriter.getF32FloatAttr(number));
+    };
+    mask = ConvertOp::create(rewriter, location, wide, mask);
+    Value isLowest = LeOp::create(rewriter, location,
+                                  withElementType(type, rewriter.getI1Type()),
+                                  mask, full(-0x1p15f));
+    Value absorbing =
+        MulOp::create(rewriter, location, wide, mask, full(0x1p16f));
+    return WhereOp::create(rewriter, location, wide, isLowest, absorbing, mask);
   }
 
   /// The scores' sizes, 1 where no mask has more, in f32.

@@ -161,6 +161,25 @@ func.func @seen_beside_bias(%q: tensor<2x5x4xf16>, %b: tensor<5x1xf16>, %c: tens
   return %6 : tensor<2x5x4xf16>
 }
 
+// What the lowest number of f16 masks is equal in f16: in f32 a lower number
+// makes it so.
+// CHECK-LABEL: func @lowest_mask
+func.func @lowest_mask(%q: tensor<2x5x4xf16>, %m: tensor<5x5xf16>) -> tensor<2x5x4xf16> {
+  // CHECK-DAG: %[[F:.*]] = ait.full 6.553600e+04 : f32
+  // CHECK-DAG: %[[L:.*]] = ait.full -3.276800e+04 : f32
+  // CHECK-DAG: %[[M:.*]] = ait.convert %arg1 : tensor<5x5xf16> -> tensor<5x5xf32>
+  // CHECK-DAG: %[[I:.*]] = ait.le %[[M]], %[[L]]
+  // CHECK-DAG: %[[A:.*]] = ait.mul %[[M]], %[[F]]
+  // CHECK: %[[W:.*]] = ait.where %[[I]], %[[A]], %[[M]]
+  // CHECK-NEXT: ait.attention %arg0, %arg0, %arg0, %[[W]] {masked_rows_are_nan, scale = 1.000000e+00 : f64}
+  %0 = ait.matmul %q, %q {transpose_rhs} : (tensor<2x5x4xf16>, tensor<2x5x4xf16>) -> tensor<2x5x5xf16>
+  %1 = ait.expand %m : tensor<5x5xf16> -> tensor<2x5x5xf16>
+  %2 = ait.add %0, %1 : tensor<2x5x5xf16>
+  %3 = ait.softmax %2 {dim = 2 : i64} : tensor<2x5x5xf16> -> tensor<2x5x5xf16>
+  %4 = ait.matmul %3, %q : (tensor<2x5x5xf16>, tensor<2x5x4xf16>) -> tensor<2x5x4xf16>
+  return %4 : tensor<2x5x4xf16>
+}
+
 // Scores in a narrower type than their product's may be infinite.
 // CHECK-LABEL: func @narrower_scores
 func.func @narrower_scores(%q: tensor<2x5x4xf32>) -> tensor<2x5x4xf32> {

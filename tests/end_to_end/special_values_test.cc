@@ -166,6 +166,10 @@ const SpecialCase kCases[] = {
      "torch.matmul(torch.softmax(torch.matmul(w * 300., (w * 300.).transpose("
      "-1, -2)).half().float(), -1), w)",
      at::kFloat},
+    {"scores_of_what_is_masked",
+     "torch.matmul(torch.softmax(torch.matmul(w, w.transpose(-1, -2)) + "
+     "torch.where(w[..., :1] < 9., -65504., 0.).to(w.dtype), -1), w)",
+     at::kHalf},
     {"queries_that_are_small",
      "torch.matmul(torch.softmax(torch.matmul(w * 1e30 * 1e-20, "
      "torch.exp(w * 23.).transpose(-1, -2)), -1), w)",

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "frontend/torchscript/autocast_contexts.h"
+#include "frontend/torchscript/dtype_checks.h"
 #include "frontend/torchscript/module_objects.h"
 #include "frontend/values/host_arguments.h"
 #include "frontend/values/pytree.h"
@@ -215,15 +216,6 @@ void MoveSizes(torch::jit::Graph& graph, torch::jit::Block* block,
         graph.insert(c10::aten::to, {sizes, device, c10::kLong});
     sizes->replaceAllUsesAfterNodeWith(moved->node(), moved);
   }
-}
-
-// Some schemas call a dtype an int.
-bool TakesDtype(const c10::Argument& argument) {
-  c10::TypePtr type = argument.real_type();
-  if (const auto optional = type->cast<c10::OptionalType>())
-    type = optional->getElementType();
-  return type->kind() == c10::TypeKind::ScalarTypeType ||
-         (argument.name() == "dtype" && type->kind() == c10::TypeKind::IntType);
 }
 
 // A floating-point dtype that is narrower than `type`.

@@ -8,12 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "frontend/torchscript/prepare.h"
 #include "frontend/torchscript/source_graph.h"
 
 namespace aitune::frontend {
 namespace {
 
+using torch::jit::Block;
 using torch::jit::Graph;
 using torch::jit::Node;
 using torch::jit::Use;
@@ -30,6 +32,11 @@ def padding_of(x: Tensor, mask: Tensor) -> Tensor:
 
 def pad(x: Tensor, padding: Tensor, value: float) -> Tensor:
   return x.masked_fill(padding.unsqueeze(2), value)
+
+def padding_of_ends(x: Tensor, mask: Tensor) -> Tensor:
+  kept = mask.logical_not()
+  padding = padding_of(x, kept)
+  return padding.logical_and((padding != kept).all())
 )";
 
 const c10::Symbol& FromMask() {
@@ -47,6 +54,12 @@ const c10::Symbol& EncoderLayer() {
 const c10::Symbol& ToPadded() {
   static const c10::Symbol symbol =
       c10::Symbol::fromQualString("aten::to_padded_tensor");
+  return symbol;
+}
+
+const c10::Symbol& IsLeftAligned() {
+  static const c10::Symbol symbol = c10::Symbol::fromQualString(
+      "aten::_nested_tensor_from_mask_left_aligned");
   return symbol;
 }
 
@@ -143,21 +156,106 @@ void Pad(const Nested& nested) {
   made->destroy();
 }
 
+// Whether the node stands in the source of nn.TransformerEncoder.
+bool IsOfEncoder(const Node& node) {
+  const auto& source = node.sourceRange().source();
+  return source != nullptr && source->filename().has_value() &&
+         absl::EndsWith(*source->filename(), "torch/nn/modules/transformer.py");
+}
+
+// A scripted nn.TransformerEncoder makes a nested tensor, and gives its layers
+// no mask, if its mask leaves out ends of sequences alone.
+struct Choice {
+  Node* question;             // whether the mask does
+  Node* made;                 // the nested tensor, in a branch
+  Node* padded;               // the layers' result
+  Value* mask;                // of keys, that the layers get in other branches
+  std::vector<size_t> masks;  // results of the branch that are None for `mask`
+};
+
+std::optional<Choice> FindChoice(Node* made, const std::vector<Node*>& nodes) {
+  Choice choice{nullptr, made, nullptr, nullptr, {}};
+  Node* const inverted = made->input(1)->node();
+  const Block* const branch = made->owningBlock();
+  const Node* const branches = branch->owningNode();
+  if (!IsOfEncoder(*made) || inverted->kind() != c10::aten::logical_not ||
+      branches == nullptr || branches->kind() != c10::prim::If)
+    return std::nullopt;
+  choice.mask = inverted->input();
+  const Block* const other =
+      branches->blocks().at(branches->blocks().front() == branch ? 1 : 0);
+  for (size_t index = 0; index < branch->outputs().size(); ++index)
+    if (IsNone(branch->outputs()[index]) &&
+        other->outputs()[index] == choice.mask)
+      choice.masks.push_back(index);
+  const Value* const x = made->input(0);
+  for (Node* node : nodes) {
+    Node** found = nullptr;
+    if (node->kind() == IsLeftAligned() && node->input(0) == x)
+      found = &choice.question;
+    else if (node->kind() == ToPadded() && AreSizesOf(node->input(2), x))
+      found = &choice.padded;
+    else if (node->kind() != FromMask() || node->input(0) != x || node == made)
+      continue;
+    if (found == nullptr || *found != nullptr || !IsOfEncoder(*node) ||
+        IsDisabled(*node))
+      return std::nullopt;
+    *found = node;
+  }
+  if (choice.masks.empty() || choice.question == nullptr ||
+      choice.padded == nullptr)
+    return std::nullopt;
+  const Node* const asked = choice.question->input(1)->node();
+  if (asked->kind() != c10::aten::logical_not || asked->input() != choice.mask)
+    return std::nullopt;
+  return choice;
+}
+
+// The branch is taken always, and pads and masks what the mask leaves out, or
+// pads nothing where the mask leaves out more.
+void Pad(const Choice& choice) {
+  const auto pad = [&choice](Node* node, Value* value) {
+    Value* const padding = InsertCall("padding_of_ends", node,
+                                      {choice.made->input(0), choice.mask});
+    node->output()->replaceAllUsesWith(
+        InsertCall("pad", node, {node->input(0), padding, value}));
+  };
+  Graph& graph = *choice.made->owningGraph();
+  pad(choice.padded, choice.padded->input(1));
+  choice.padded->destroy();
+  {
+    const torch::jit::WithInsertPoint at(choice.made);
+    pad(choice.made, graph.insertConstant(0.0));
+  }
+  for (const size_t index : choice.masks)
+    choice.made->owningBlock()->return_node()->replaceInput(index, choice.mask);
+  choice.made->destroy();
+  const torch::jit::WithInsertPoint at(choice.question);
+  choice.question->output()->replaceAllUsesWith(graph.insertConstant(true));
+  choice.question->destroy();
+}
+
 }  // namespace
 
 void PadNestedTensors(std::shared_ptr<Graph> graph) {
+  std::vector<Node*> nodes;
+  torch::jit::DepthFirstGraphNodeIterator each(graph);
+  while (Node* node = each.next()) nodes.push_back(node);
   std::vector<Nested> found;
-  torch::jit::DepthFirstGraphNodeIterator nodes(graph);
-  while (Node* node = nodes.next()) {
+  std::vector<Choice> choices;
+  for (Node* node : nodes) {
     if (node->kind() != FromMask() || IsDisabled(*node)) continue;
     const std::optional<c10::IValue> checks =
         torch::jit::toIValue(node->input(2));
+    if (!checks.has_value() || checks->toBool()) continue;
     Nested nested{node, {}};
-    if (checks.has_value() && !checks->toBool() &&
-        FindReaders(node->output(), node->input(0), nested))
+    if (FindReaders(node->output(), node->input(0), nested))
       found.push_back(std::move(nested));
+    else if (std::optional<Choice> choice = FindChoice(node, nodes))
+      choices.push_back(*std::move(choice));
   }
   for (const Nested& nested : found) Pad(nested);
+  for (const Choice& choice : choices) Pad(choice);
 }
 
 }  // namespace aitune::frontend

@@ -17,8 +17,17 @@ namespace aitune::frontend {
 // Replaces each aten::_nested_tensor_from_mask in `graph` that does not check
 // its mask, and the layers (aten::_transformer_encoder_layer_fwd) and
 // aten::to_padded_tensor that read it. Leaves those that anything else reads,
-// or that are padded to other sizes than they came from. As in LibTorch, it is
-// an error if no sequence has an element: one of an index out of range.
+// or that are padded to other sizes than they came from.
+//
+// A scripted nn.TransformerEncoder asks in each call whether the mask leaves
+// out ends of sequences alone, and gives its layers the mask itself where it
+// does not. There the answer becomes yes, and what is padded depends on the
+// mask: nothing where it leaves out more. This is done to the encoder's own
+// source alone, and where there is one question, nested tensor and
+// aten::to_padded_tensor for its input.
+//
+// As in LibTorch, it is an error if no sequence has an element: one of an index
+// out of range.
 void PadNestedTensors(std::shared_ptr<torch::jit::Graph> graph);
 
 }  // namespace aitune::frontend

@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "torch/csrc/jit/api/compilation_unit.h"
 #include "torch/csrc/jit/api/function_impl.h"
+#include "torch/csrc/jit/frontend/parser.h"
 #include "torch/csrc/jit/frontend/resolver.h"
 
 namespace aitune::frontend {
@@ -48,11 +49,16 @@ struct Functions {
   torch::jit::Function* padded = nullptr;
 };
 
-Functions Define(const std::string& source) {
+Functions Define(const std::string& source,
+                 const std::string& file = "<string>") {
   Functions functions;
   functions.unit = std::make_shared<torch::jit::CompilationUnit>();
-  functions.unit->define(std::nullopt, source, torch::jit::nativeResolver(),
-                         nullptr);
+  torch::jit::Parser parser(
+      std::make_shared<torch::jit::Source>(source, file, 1));
+  functions.unit->define(
+      std::nullopt, {}, {},
+      {torch::jit::Def(parser.parseFunction(/*is_method=*/false))},
+      {torch::jit::nativeResolver()}, nullptr);
   functions.eager = &functions.unit->get_function("forward");
   const auto graph =
       torch::jit::toGraphFunction(*functions.eager).graph()->copy();
@@ -106,6 +112,82 @@ TEST(NestedTensors, AreLeftWhereOthersReadThem) {
         "(y, y.to_padded_tensor(0.5, x.size()))"})
     EXPECT_TRUE(HasNested(*Define(Layers("", last)).padded)) << last;
   EXPECT_TRUE(HasNested(*Define(Layers("", kPadded, "True")).padded));
+}
+
+// What a scripted nn.TransformerEncoder chooses, around one layer.
+constexpr char kChoice[] = R"(
+def forward(x: Tensor, mask: Tensor):
+  qkv = torch.arange(192).view(24, 8).sin() * 0.3
+  bias = torch.arange(24).cos()
+  proj = torch.arange(64).view(8, 8).cos() * 0.3
+  one = torch.ones([8])
+  reason = ""
+  if not torch._nested_tensor_from_mask_left_aligned(x, mask.logical_not()):
+    reason = "not left aligned"
+  y = x
+  kept: Optional[Tensor] = mask
+  nested = False
+  if not len(reason) > 0:
+    y = torch._nested_tensor_from_mask(x, mask.logical_not(), False)
+    kept = None
+    nested = True
+  kind: Optional[int] = None
+  if kept is not None:
+    kind = 1
+  y = torch._transformer_encoder_layer_fwd(y, 8, 2, qkv, bias, proj, bias[:8],
+      False, False, 1e-5, one, one * 0.5, one * 2, one, qkv, bias, qkv.t(),
+      bias[:8], kept, kind)
+  if nested:
+    y = y.to_padded_tensor(0.0, x.size())
+  return y
+)";
+constexpr char kEncoderFile[] =
+    "code/__torch__/torch/nn/modules/transformer.py";
+
+TEST(NestedTensors, OfAChoiceArePaddedTensors) {
+  const Functions functions = Define(kChoice, kEncoderFile);
+  EXPECT_FALSE(HasNested(*functions.padded));
+  const c10::InferenceMode inference;
+  at::Tensor x = torch::randn({3, 5, 8});
+  for (const std::vector<int64_t>& lengths :
+       std::vector<std::vector<int64_t>>{{5, 5, 5}, {3, 1, 4}, {0, 2, 0}}) {
+    const at::Tensor left_out =
+        torch::arange(5) >= torch::tensor(lengths).unsqueeze(1);
+    for (const at::Tensor& mask :
+         {left_out, left_out.flip(1), left_out.roll(1, 1),
+          torch::zeros({3, 5}).masked_fill(left_out, -INFINITY)}) {
+      const at::Tensor want = (*functions.eager)({x, mask}).toTensor();
+      const at::Tensor got = (*functions.padded)({x, mask}).toTensor();
+      EXPECT_TRUE(torch::allclose(got, want, 1e-4, 1e-5, /*equal_nan=*/true))
+          << mask << got << want;
+    }
+  }
+  x[1][4].fill_(NAN);
+  x[2][4].fill_(INFINITY);
+  const at::Tensor mask =
+      torch::arange(5) >= torch::tensor({3, 1, 4}).unsqueeze(1);
+  EXPECT_TRUE(torch::allclose((*functions.padded)({x, mask}).toTensor(),
+                              (*functions.eager)({x, mask}).toTensor(), 1e-4,
+                              1e-5));
+  const at::Tensor all = torch::ones({3, 5}, torch::kBool);
+  EXPECT_ANY_THROW((*functions.eager)({x, all}));
+  EXPECT_ANY_THROW((*functions.padded)({x, all}));
+}
+
+TEST(NestedTensors, OfAnotherChoiceAreLeft) {
+  EXPECT_TRUE(HasNested(*Define(kChoice).padded));
+  using Changes = std::vector<std::pair<const char*, const char*>>;
+  for (const Changes& changes : std::vector<Changes>{
+           {{"    kept = None\n", ""}},
+           {{"_aligned(x, mask.l", "_aligned(x, (mask * 1).l"}},
+           {{"  return y\n",
+             "  return y, y.to_padded_tensor(1.0, x.size())\n"}},
+           {{"  y = x\n",
+             "  y = x\n  z = torch._nested_tensor_from_mask(x, mask, False)\n"},
+            {"  return y\n", "  return y, z\n"}}})
+    EXPECT_TRUE(HasNested(
+        *Define(absl::StrReplaceAll(kChoice, changes), kEncoderFile).padded))
+        << changes.front().second;
 }
 
 TEST(NestedTensors, AreCompiled) {

@@ -14,6 +14,7 @@
 #include "frontend/torchscript/call_stacks.h"
 #include "frontend/torchscript/carried_writes.h"
 #include "frontend/torchscript/copy_modules.h"
+#include "frontend/torchscript/dtype_checks.h"
 #include "frontend/torchscript/equal_tensors.h"
 #include "frontend/torchscript/hoist_attributes.h"
 #include "frontend/torchscript/inline_forks.h"
@@ -177,6 +178,7 @@ absl::StatusOr<PreparedGraph> PrepareGraph(const torch::jit::Module& original,
         HoistAttributes(*prepared.graph);
         torch::jit::EliminateDeadCode(prepared.graph);
         PadNestedTensors(prepared.graph);
+        CheckDtypes(*prepared.graph);
         RemoveMarksOfWrites(*prepared.graph);
         ShowNeutralNumbers(prepared.graph);
         AnchorCallStacks(*prepared.graph);

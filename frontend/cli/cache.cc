@@ -148,14 +148,24 @@ absl::StatusOr<Outcome> Act(const Options& options, Cache& cache) {
   return absl::InternalError("no such action");
 }
 
+// An error for a folder of other files: a cache that is opened writes there.
+absl::Status CheckIsCache(const std::filesystem::path& folder) {
+  std::error_code error;
+  if (!std::filesystem::exists(folder, error))
+    return absl::NotFoundError(
+        absl::StrCat("--cache ", folder.string(), ": there is none"));
+  if (std::filesystem::is_directory(folder, error) &&
+      !std::filesystem::is_empty(folder, error) && !Cache::IsIn(folder))
+    return absl::NotFoundError(absl::StrCat(
+        "--cache ", folder.string(), ": the folder has other files, no cache"));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<int> ManageCache(const Options& options) {
-  std::error_code error;
-  if (!options.cache_folder.empty() &&
-      !std::filesystem::exists(options.cache_folder, error))
-    return absl::NotFoundError(
-        absl::StrCat("--cache ", options.cache_folder, ": there is none"));
+  if (!options.cache_folder.empty())
+    AITUNE_RETURN_IF_ERROR(CheckIsCache(options.cache_folder));
   AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<Cache> cache, OpenCache(options));
   AITUNE_ASSIGN_OR_RETURN(Outcome outcome, Act(options, *cache));
   const std::string json = outcome.object.dump(

@@ -81,6 +81,13 @@ int64_t CacheCounts::total_misses() const {
   return std::accumulate(misses.begin(), misses.end(), int64_t{0});
 }
 
+bool Cache::IsIn(const std::filesystem::path& folder) {
+  std::error_code error;
+  return std::filesystem::exists(EntriesPath(folder), error) ||
+         std::filesystem::exists(CountersPath(folder), error) ||
+         std::filesystem::exists(LockPath(folder), error);
+}
+
 absl::StatusOr<std::unique_ptr<Cache>> Cache::Open(
     const std::filesystem::path& folder, const CacheLimits& limits) {
   if (limits.max_bytes < 0 || limits.lock_timeout.count() < 0)

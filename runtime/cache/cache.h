@@ -172,6 +172,10 @@ class HeldEntry {
 // Thread-safe. A folder may be open in any number of objects and processes.
 class Cache {
  public:
+  // Whether `folder` has the files of a cache, one without entries included.
+  // Writes none; false for a folder that cannot be looked into.
+  static bool IsIn(const std::filesystem::path& folder);
+
   // Opens the cache in `folder`, which is made if it does not exist, and
   // removes the files that killed processes left. In a folder that is not
   // writable, only finding and listing work. Errors: the system's, with the

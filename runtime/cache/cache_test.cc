@@ -52,6 +52,16 @@ TEST_F(CacheTest, WhatIsStoredIsFound) {
   EXPECT_FALSE(FindTestEntry(*cache, 2));
 }
 
+TEST_F(CacheTest, IsKnownWithoutBeingOpened) {
+  EXPECT_FALSE(Cache::IsIn(folder_));
+  EXPECT_FALSE(Cache::IsIn(temporary_.path()));
+  EXPECT_TRUE(std::filesystem::is_empty(temporary_.path()));
+  (void)Open();
+  EXPECT_TRUE(Cache::IsIn(folder_));
+  ASSERT_TRUE(StoreTestEntry(*Open(), 1).ok());
+  EXPECT_TRUE(Cache::IsIn(folder_));
+}
+
 TEST_F(CacheTest, AnotherObjectFindsIt) {
   ASSERT_TRUE(StoreTestEntry(*Open(), 1).ok());
   EXPECT_TRUE(FindTestEntry(*Open(), 1));

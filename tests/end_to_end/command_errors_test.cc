@@ -288,6 +288,7 @@ INSTANTIATE_TEST_SUITE_P(
         {"NoCommandOfTuning", "tuning", 2,
          "no command given to tuning; there are stats, export and import"},
         {"NoCacheThere", "cache ls --cache nowhere", 1, "there is none"},
+        {"OtherFilesThere", "cache stats --cache .", 1, "has other files"},
         {"FactorWithoutSlow", "reduce tiny.pt --inputs samples.pt --factor 2",
          1, "it goes with --failure slow"},
         {"JsonCannotBeWritten",

@@ -19,9 +19,9 @@ using namespace mlir;
 namespace aitune {
 namespace {
 
-/// For the layers of one input: some tens of runs of a layer of a
-/// millisecond.
-constexpr double kSeconds = 0.1;
+/// For the layers of one input: first some tens of runs of a layer of a
+/// millisecond, then more where these don't decide.
+constexpr double kSeconds[] = {0.1, 0.4};
 /// The least share of its time that a quantised layer must save.
 constexpr double kLeastGain = 0.02;
 /// Where it saves this share, the intervals of the two medians may overlap, as
@@ -144,24 +144,32 @@ LayerTimer::measure(const std::string &module, const std::string &way) const {
   auto target = createTarget(options, bytesOf(constants));
   if (!target.ok() || !(*target)->open().ok())
     return std::nullopt;
-  std::vector<ModelToTime> models(2);
-  models[0].model = std::move(before->model);
-  models[0].constants = before->constants;
-  models[1].model = std::move(after->model);
-  models[1].constants = after->constants;
-  const absl::StatusOr<std::vector<Measurement>> measured =
-      (*target)->timeModels(std::move(models),
-                            {kSeconds, /*coldConstants=*/true});
-  if (!measured.ok())
-    return std::nullopt;
-  const std::vector<Measurement> &times = *measured;
-  if (times[0].microseconds < 0 || times[1].microseconds < 0)
-    return std::nullopt;
-  const double gain = 1 - times[1].microseconds / times[0].microseconds;
-  const bool isFaster =
-      gain >= kClearGain || (gain > kLeastGain && times[1].high < times[0].low);
-  return quant::LayerTimes{times[0].microseconds, times[1].microseconds,
-                           isFaster};
+  std::optional<quant::LayerTimes> found;
+  for (const double seconds : kSeconds) {
+    std::vector<ModelToTime> models(2);
+    models[0].model = before->model;
+    models[0].constants = before->constants;
+    models[1].model = after->model;
+    models[1].constants = after->constants;
+    const absl::StatusOr<std::vector<Measurement>> measured =
+        (*target)->timeModels(std::move(models),
+                              {seconds, /*coldConstants=*/true});
+    if (!measured.ok())
+      return found;
+    const Measurement &plainTime = measured->front();
+    const Measurement &quantizedTime = measured->back();
+    if (plainTime.microseconds < 0 || quantizedTime.microseconds < 0)
+      return found;
+    const double gain = 1 - quantizedTime.microseconds / plainTime.microseconds;
+    const bool isClear = gain <= kLeastGain || gain >= kClearGain ||
+                         quantizedTime.high < plainTime.low;
+    found =
+        quant::LayerTimes{plainTime.microseconds, quantizedTime.microseconds,
+                          isClear && gain > kLeastGain};
+    if (isClear)
+      break;
+  }
+  return found;
 }
 
 } // namespace aitune

@@ -27,8 +27,9 @@ class Module::Builds {
       const std::shared_ptr<const aitune::frontend::CompiledModel>& version,
       const std::optional<aitune::frontend::ModelInputs>& inputs,
       uint64_t seed) {
+    const bool is_first = Versions(key).empty();
     std::vector<std::vector<int64_t>> sizes;
-    if (inputs.has_value()) {
+    if (is_first && inputs.has_value()) {
       auto found = BoundarySizes(*version, *inputs, seed);
       if (found.ok()) sizes = *std::move(found);
     }

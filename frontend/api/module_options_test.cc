@@ -101,6 +101,30 @@ TEST_F(ModuleTest, ARangeOfBatchesMayBeginWithNone) {
   EXPECT_EQ(module->Usage().versions, 1);
 }
 
+// The inputs are those of the axes that a range names.
+TEST_F(ModuleTest, CallsOfOtherRanksAndWithoutATensorAreCompiledToo) {
+  model_ = std::make_shared<const Model>(
+      ModelOf("def forward(self, x: Optional[Tensor], y: Tensor):\n"
+              "    if x is None:\n        return y.exp()\n"
+              "    return x.exp().sum() + y.exp()\n"));
+  auto module = Module::Wrap(model_, {"net", folder_ / "cache"});
+  TuneOptions options = Quick("TorchInductorBackend");
+  options.inputs = InputsOf("float32[4,1..8]");
+  options.inputs->specs.push_back(
+      *aitune::frontend::ParseInputSpec("float32[1..8,3]"));
+  const absl::Status tuned = module->Tune(*aitune::OneBackend(), options);
+  ASSERT_TRUE(tuned.ok()) << tuned;
+  const at::Tensor x = at::rand({4, 2}), y = at::rand({2, 3});
+  const auto without = module->Run(ValueList({c10::IValue(), y}));
+  ASSERT_TRUE(without.ok()) << without.status();
+  EXPECT_TRUE(at::allclose(without->toTensor(), y.exp()));
+  for (const at::Tensor& other : {y, y[0], y[0][0]}) {
+    const auto result = module->Run(ValueList({x, other}));
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_TRUE(at::allclose(result->toTensor(), x.exp().sum() + other.exp()));
+  }
+}
+
 // A sample shows sizes that the model takes.
 TEST_F(ModuleTest, ARangeMayEndWhereTheModelRaises) {
   model_ = std::make_shared<const Model>(

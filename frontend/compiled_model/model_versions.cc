@@ -36,7 +36,10 @@ Held HeldBy(const ExecutablePlan& plan, const std::vector<SymbolSpec>& asked) {
     held.min.push_back(symbol.min);
     held.max.push_back(symbol.max);
     held.plan_symbol.push_back(-1);
-    if (symbol.input >= plan.inputs_size()) continue;
+    // A version for arguments of other ranks, or without one.
+    if (symbol.input >= plan.inputs_size() ||
+        symbol.axis >= plan.inputs(symbol.input).sizes_size())
+      continue;
     const SizeExpressionProto& size =
         plan.inputs(symbol.input).sizes(symbol.axis);
     if (size.kind() == SizeExpressionProto::CONSTANT) {

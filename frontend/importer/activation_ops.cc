@@ -178,10 +178,14 @@ absl::Status BuildLogit(OpImporter& call) {
   AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   Value x = call.ToComputeType(call.Convert(self, call.ResultDataType()));
   if (!call.IsNone("eps")) {
-    AITUNE_ASSIGN_OR_RETURN(double eps, call.Double("eps"));
+    AITUNE_ASSIGN_OR_RETURN(const double eps, call.Double("eps"));
+    // Numbers of the result's type: 1 - 1e-6 is 1 in float16.
+    const DataType type = call.ResultDataType();
+    const double least = Scalar(eps).RoundedTo(type).AsDouble();
+    const double most = Scalar(1 - least).RoundedTo(type).AsDouble();
     mlir::Builder& builder = call.builder();
-    x = call.Unary<ait::ClampOp>(x, builder.getF64FloatAttr(eps),
-                                 builder.getF64FloatAttr(1 - eps));
+    x = call.Unary<ait::ClampOp>(x, builder.getF64FloatAttr(least),
+                                 builder.getF64FloatAttr(most));
   }
   return call.SetResult(call.Unary<ait::LogOp>(
       call.Divide(x, call.Subtract(call.FullLike(1, x), x))));

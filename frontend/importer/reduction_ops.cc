@@ -251,11 +251,13 @@ absl::Status BuildCosineSimilarity(OpImporter& call) {
   const int64_t rank = std::max(call.RankOf(x1), call.RankOf(x2));
   AITUNE_ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", rank));
   const Sizes sizes = call.BroadcastSizes(call.SizesOf(x1), call.SizesOf(x2));
+  // float16 has 0 for the default, 1e-8.
+  const Scalar least = Scalar(eps).RoundedTo(call.ResultDataType());
   auto normalized = [&](Value x) {
     x = call.Expand(call.ToComputeType(call.Convert(x, call.ResultDataType())),
                     sizes);
     return call.Divide(
-        x, call.Binary<ait::MaximumOp>(Norm(call, x, 2, {dim}), eps));
+        x, call.Binary<ait::MaximumOp>(Norm(call, x, 2, {dim}), least));
   };
   if (rank == 0) return Reject("needs a tensor with axes");
   Value product = call.Multiply(normalized(x1), normalized(x2));

@@ -3,6 +3,7 @@
 #include <ATen/core/Dict.h>
 #include <ATen/core/List.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -51,6 +52,10 @@ c10::TypePtr TypeOfElements(const c10::IValue& value) {
 }
 
 bool HoldsAny(const c10::IValue& value) {
+  if (value.isTuple()) {
+    const auto& elements = value.toTupleRef().elements();
+    return std::any_of(elements.begin(), elements.end(), HoldsAny);
+  }
   const c10::TypePtr type = value.type();
   if (const auto list = type->cast<c10::ListType>())
     return list->getElementType()->kind() == c10::TypeKind::AnyType;
@@ -70,7 +75,8 @@ class Converter {
     if (const auto optional = type->cast<c10::OptionalType>())
       return value.isNone() ? value
                             : Convert(value, optional->getElementType());
-    if (const auto list = type->cast<c10::ListType>(); list && value.isList())
+    if (const auto list = type->cast<c10::ListType>();
+        list && (value.isList() || (numbers_ && value.isTuple())))
       return ConvertList(value, *list);
     if (const auto dict = type->cast<c10::DictType>();
         dict && value.isGenericDict())
@@ -84,14 +90,35 @@ class Converter {
       const c10::TypePtr found = TypeOfElements(value);
       return found == nullptr ? value : WithContainerTypes(value, found);
     }
-    return numbers_ ? ConvertNumber(value, *type) : value;
+    if (!numbers_) return value;
+    if (value.isString() && type->kind() == c10::TypeKind::DeviceObjType)
+      return c10::Device(value.toStringRef());
+    return ConvertNumber(NumberOf(value, *type), *type);
   }
 
  private:
+  // The element of a tensor that has one, if a parameter of `type` takes it.
+  static c10::IValue NumberOf(const c10::IValue& value, const c10::Type& type) {
+    if (!value.isTensor() || !value.toTensor().defined() ||
+        value.toTensor().numel() != 1)
+      return value;
+    const at::Tensor& tensor = value.toTensor();
+    const bool is_whole =
+        at::isIntegralType(tensor.scalar_type(), /*includeBool=*/true);
+    const bool takes =
+        type.kind() == c10::TypeKind::IntType
+            ? is_whole
+            : type.kind() == c10::TypeKind::FloatType && !tensor.is_complex();
+    return takes ? c10::IValue(tensor.item()) : value;
+  }
+
   c10::IValue ConvertList(const c10::IValue& value,
                           const c10::ListType& type) const {
     c10::impl::GenericList list(type.getElementType());
-    for (const c10::IValue& element : value.toListRef()) {
+    const std::vector<c10::IValue> elements =
+        value.isTuple() ? value.toTupleRef().elements().vec()
+                        : value.toListRef().vec();
+    for (const c10::IValue& element : elements) {
       c10::IValue typed = Convert(element, type.getElementType());
       if (!Fits(typed, type.getElementType())) return value;
       list.push_back(std::move(typed));

@@ -28,8 +28,10 @@ c10::IValue WithContainerTypes(const c10::IValue& value,
                                const c10::TypePtr& type);
 
 // Positional arguments of a call as Python's binding passes them to forward:
-// with the types of its containers, and its types of numbers. 1 is a float for
-// a parameter that is a float. What does not fit stays as it is. May throw
+// with the types of its containers, and its types of numbers. 1 and a tensor of
+// one element are a float for a parameter that is a float; a tuple is a list
+// and a text a device for parameters that are. What does not fit stays as it
+// is. May throw
 // LibTorch's exceptions. Thread-safe.
 ValueList WithParameterTypes(const Model& model, const ValueList& arguments);
 // The same for parameters of these types.

@@ -87,9 +87,7 @@ class Walk {
     if (node.kind() == c10::prim::GetAttr) return VisitAttribute(node);
     Origin made;
     for (const Value* input : node.inputs()) made.Add(origins_[input]);
-    if (node.kind() == c10::prim::CallMethod ||
-        node.kind() == c10::prim::CallFunction)
-      made.from_input = true;
+    if (RunsUnknownProgram(node)) made.from_input = true;
     if (Decides(node)) AddDeciding(made);
     if (DecidesBySecond(node)) AddDeciding(origins_[node.input(1)]);
     AddToWritten(node, made);

@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "frontend/torchscript/class_contexts.h"
 #include "frontend/torchscript/code_check.h"
 #include "frontend/torchscript/conversion.h"
 #include "frontend/torchscript/forward_hooks.h"
@@ -113,6 +114,7 @@ absl::StatusOr<Model> Model::FromModule(torch::jit::Module module,
         MarkNumbers(impl->bare_module);
         if (!TakesGradients(impl->bare_module))
           RemoveGradientContexts(impl->bare_module);
+        CallContextMethods(impl->bare_module);
         const c10::FunctionSchema& schema = impl->ForwardSchema();
         for (size_t i = 1; i < schema.arguments().size(); ++i) {
           const c10::Argument& argument = schema.arguments()[i];

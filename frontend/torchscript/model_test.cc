@@ -402,6 +402,37 @@ TEST(Samples, NumbersTakeTheTypesOfForwardsParameters) {
             *c10::DictType::create(c10::FloatType::get(), c10::IntType::get()));
 }
 
+TEST(Model, ArgumentsAreConvertedAsByPython) {
+  const auto model = Model::FromSource(
+      "def forward(self, sizes: List[int], parts: List[Tensor], n: int, "
+      "f: float, where: Device, any: Any):\n"
+      "    return parts[0]\n");
+  ASSERT_TRUE(model.ok()) << model.status();
+  const c10::TypePtr any_type = c10::AnyType::get();
+  c10::impl::GenericList tensors(any_type);
+  tensors.push_back(at::zeros({2}));
+  const at::Tensor two = at::scalar_tensor(2, at::kLong);
+  const ValueList typed = WithParameterTypes(
+      *model,
+      ValueList({c10::ivalue::Tuple::create({3, two}),
+                 c10::ivalue::Tuple::create({at::ones({1}), at::ones({2})}),
+                 two, at::scalar_tensor(1.5), "cpu",
+                 c10::ivalue::Tuple::create({tensors, 2})}));
+  EXPECT_EQ(typed.Describe(),
+            "[int64=3, int64=2], [float32[1], float32[2]], int64=2, "
+            "float64=1.5, Device, ([float32[2]], int64=2)");
+  EXPECT_EQ(*typed.values()[0].type(), *c10::ListType::ofInts());
+  EXPECT_EQ(*typed.values()[1].type(), *c10::ListType::ofTensors());
+  EXPECT_EQ(*typed.values()[5].toTupleRef().elements()[0].type(),
+            *c10::ListType::ofTensors());
+  // No integer: Python refuses it too.
+  EXPECT_TRUE(WithParameterTypes(
+                  *model, ValueList({typed.values()[0], typed.values()[1],
+                                     at::scalar_tensor(1.5)}))
+                  .values()[2]
+                  .isTensor());
+}
+
 TEST(Model, FrozenModelsLoadTraceAndRun) {
   torch::jit::Module module = MakeModule();
   module.eval();

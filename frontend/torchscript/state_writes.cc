@@ -94,10 +94,9 @@ void StateWrites::VisitBlock(const Block& block) {
 }
 
 void StateWrites::VisitNode(const Node& node) {
-  const c10::Symbol kind = node.kind();
-  // Programs that are bound at run time can't be looked into.
-  if (kind == c10::prim::CallMethod || kind == c10::prim::CallFunction ||
-      kind == c10::prim::fork || kind == c10::aten::wait) {
+  // Contexts of classes are calls; those of PyTorch's own write nothing.
+  if (RunsUnknownProgram(node) && node.kind() != c10::prim::Enter &&
+      node.kind() != c10::prim::Exit) {
     any_ = all_tensors_ = true;
     return;
   }

@@ -13,6 +13,14 @@ bool IsTensor(const torch::jit::Value& value) {
 
 }  // namespace
 
+bool RunsUnknownProgram(const torch::jit::Node& node) {
+  static const auto* const names = new std::set<std::string>{
+      "prim::CallMethod",    "prim::CallFunction", "prim::Enter",
+      "prim::Exit",          "prim::fork",         "aten::wait",
+      "prim::awaitable_wait"};
+  return names->count(node.kind().toQualString()) > 0;
+}
+
 std::vector<size_t> WrittenArguments(const torch::jit::Node& node) {
   std::vector<size_t> written;
   const c10::FunctionSchema* schema = node.maybeSchema();

@@ -10,6 +10,11 @@
 
 namespace aitune::frontend {
 
+// Whether the node runs a program that is bound at run time, which may write to
+// anything: a method of an interface, a fork or what waits for it, a context.
+// Thread-safe.
+bool RunsUnknownProgram(const torch::jit::Node& node);
+
 // The positions of the inputs of `node` that it writes to: tensors, lists and
 // dicts. None for a node without a schema. Thread-safe.
 std::vector<size_t> WrittenArguments(const torch::jit::Node& node);

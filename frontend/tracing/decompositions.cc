@@ -126,7 +126,8 @@ bool IsNone(const ProbedValue& value) {
 
 // Distances of all pairs of rows. As LibTorch does for more than 25 rows, those
 // of long rows come from a product, |a - b|^2 = |a|^2 + |b|^2 - 2 ab; short
-// rows are subtracted, which takes no longer and loses no digits.
+// rows are subtracted, which takes no longer and loses no digits. The largest
+// of differences is of those that are not NaN.
 constexpr char kDistances[] = R"(
 def cdist(x1: Tensor, x2: Tensor, p: float, compute_mode: Optional[int]) -> Tensor:
   mode = 0 if compute_mode is None else compute_mode
@@ -140,7 +141,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float, compute_mode: Optional[int]) -> Tens
   if p == 2.:
     return d.square().sum(-1).sqrt()
   if p == float('inf'):
-    return d.amax(-1)
+    return torch.where(d == d, d, torch.zeros_like(d)).amax(-1)
   return d.pow(p).sum(-1).pow(1 / p)
 )";
 

@@ -417,7 +417,8 @@ bool WritesHiddenArguments(Block* block) {
 }
 
 bool MayWriteElements(Node* node) {
-  return (!WrittenArguments(*node).empty() && !WritesOnlyContainer(*node)) ||
+  return RunsUnknownProgram(*node) ||
+         (!WrittenArguments(*node).empty() && !WritesOnlyContainer(*node)) ||
          std::any_of(
              node->blocks().begin(), node->blocks().end(), [](Block* block) {
                return std::any_of(block->nodes().begin(), block->nodes().end(),

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/run_limits.h"
+#include "frontend/torchscript/written_arguments.h"
 #include "frontend/tracing/graph_program.h"
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/node_region.h"
@@ -118,6 +119,10 @@ bool Interpreter::CanBeRegion(Node* node) {
 
 absl::Status Interpreter::CheckRegion(const NodeRegion& region) {
   Node* const node = region.node;
+  if (RunsUnknownProgram(*node))
+    return absl::UnimplementedError(
+        "it calls a method that is bound at run time, which may write to "
+        "anything");
   if (Contains(node, {c10::prim::SetAttr})) {
     return absl::UnimplementedError(
         "the model changes its own attributes where control flow depends on "

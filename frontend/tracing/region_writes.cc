@@ -70,6 +70,7 @@ bool ChangesSizes(Node* node, absl::Span<Value* const> from_outside,
 
 bool WritesElements(Node* node, Value* container, AliasDb& aliases) {
   return AnyInside(node, [&](Node* inner) {
+    if (RunsUnknownProgram(*inner)) return true;
     const std::vector<size_t> written = WrittenArguments(*inner);
     return std::any_of(written.begin(), written.end(), [&](size_t i) {
       // What the container is known by is written as a whole.

@@ -209,6 +209,11 @@ absl::StatusOr<ValueList> LoadSamples(const std::string& path,
         path,
         ": it has a Python complex number, which LibTorch does not read; save "
         "a tensor, such as torch.tensor(1+2j), and have forward take that"));
+  if (absl::StrContains(status.message(), "'torch.Size'"))
+    return absl::InvalidArgumentError(absl::StrCat(
+        path,
+        ": it has a torch.Size, which LibTorch does not read; save a list of "
+        "its numbers, such as list(x.shape)"));
   // Such as that it expected a dict where a class of Python's is one.
   if (absl::StrContains(status.message(), "INTERNAL ASSERT"))
     return absl::InvalidArgumentError(absl::StrCat(

@@ -52,6 +52,20 @@ TEST(LoadSamples, SayOfAPythonComplexNumberWhatToGiveInstead) {
                 "forward take that");
 }
 
+TEST(LoadSamples, SayOfSizesThatAListHasThem) {
+  const std::string pickled = "\x80\2ctorch\nSize\nK\1K\2\x86\x85R.";
+  const std::string path = testing::TempDir() + "/sizes.pt";
+  {
+    caffe2::serialize::PyTorchStreamWriter writer(path);
+    writer.writeRecord("data.pkl", pickled.data(), pickled.size());
+    writer.writeEndOfFile();
+  }
+  EXPECT_EQ(LoadSamples(path).status().message(),
+            path +
+                ": it has a torch.Size, which LibTorch does not read; save a "
+                "list of its numbers, such as list(x.shape)");
+}
+
 // What Module.state_dict gives: an OrderedDict with an attribute.
 TEST(LoadSamples, SayOfAStateDictThatItIsNone) {
   using namespace std::string_literals;  // with zeros inside

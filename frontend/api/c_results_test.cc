@@ -66,5 +66,31 @@ TEST_F(CResults, OfAsynchronousCallsAreThoseOfTheirTime) {
   }
 }
 
+// As in Python: by LibTorch, while it is tuned, and by the compiled model.
+TEST_F(CResults, AnUndefinedTensorIsNone) {
+  torch::jit::Module module("Gradient");
+  module.define("def forward(self, x: Tensor):\n    return x.grad, x + 1\n");
+  module.save(model_);
+  ait_module* loaded = nullptr;
+  ASSERT_EQ(Take(ait_module_load(model_.c_str(), nullptr, &loaded)), "");
+  ASSERT_EQ(Take(ait_module_record(loaded, &ones_, 1, 3)), "");
+  const auto expect_none_first = [&] {
+    ait_result* result = nullptr;
+    ASSERT_EQ(Take(ait_module_run(loaded, &ones_, 1, &result)), "");
+    ASSERT_EQ(ait_result_values(result), 2u);
+    ait_tensor value = {};
+    value.struct_size = sizeof value;
+    ASSERT_EQ(Take(ait_result_value(result, 0, &value)), "");
+    EXPECT_EQ(value.kind, AIT_NONE);
+    ASSERT_EQ(ait_result_count(result), 1u);
+    EXPECT_EQ(DataOf(result)[0], 2);
+    ait_result_free(result);
+  };
+  expect_none_first();
+  EXPECT_EQ(Take(ait_module_tune(loaded, "OneBackend", 0)), "");
+  expect_none_first();
+  ait_module_free(loaded);
+}
+
 }  // namespace
 }  // namespace ait

@@ -361,12 +361,11 @@ absl::StatusOr<std::unique_ptr<ait_result>> ResultOf(
       continue;
     }
     at::Tensor tensor = leaf.value->toTensor();
-    if (tensor.defined() && tensor.layout() == at::kStrided)
-      tensor = tensor.resolve_neg();
+    if (tensor.layout() == at::kStrided) tensor = tensor.resolve_neg();
     if (!aitune::frontend::IsPlainTensor(tensor))
       return absl::UnimplementedError(absl::StrCat(
           "an output is ", aitune::frontend::Describe(c10::IValue(tensor)),
-          !tensor.defined() || tensor.layout() == at::kStrided
+          tensor.layout() == at::kStrided
               ? std::string()
               : absl::StrCat(" of the layout ", c10::str(tensor.layout())),
           ", which this interface can't give"));

@@ -15,9 +15,8 @@ ScopedOwnResults::~ScopedOwnResults() { --scopes; }
 
 c10::IValue OwnResult(c10::IValue result) {
   if (scopes == 0) return result;
-  return MapTensors(result, [](const at::Tensor& tensor, int) {
-    return tensor.defined() ? tensor.clone() : tensor;
-  });
+  return MapTensors(
+      result, [](const at::Tensor& tensor, int) { return tensor.clone(); });
 }
 
 }  // namespace aitune::frontend

@@ -26,7 +26,6 @@ namespace {
 std::string TypeText(const c10::IValue& value) {
   if (!value.isTensor()) return value.tagKind();
   const at::Tensor& tensor = value.toTensor();
-  if (!tensor.defined()) return "undefined";
   std::string dtype = c10::toString(tensor.scalar_type());
   // The names that users write in --input.
   static const std::pair<const char*, const char*> kNames[] = {

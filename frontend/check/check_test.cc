@@ -59,6 +59,24 @@ TEST(CheckAgainstEager, WhereEagerRaisesOursMustRaise) {
   EXPECT_FALSE(Check(Eager(model), model, {bad}).agrees());
 }
 
+// prim::grad gives an undefined one, which compiled models give as None.
+TEST(CheckAgainstEager, AnUndefinedTensorIsNone) {
+  const Model model =
+      FromSource("def forward(self, x: Tensor):\n  return x.grad, x + 1\n");
+  const at::Tensor x = at::ones({3});
+  const auto gives = [&](const c10::IValue& first) {
+    return Check(
+        [&](const ValueList& arguments) -> absl::StatusOr<c10::IValue> {
+          return c10::ivalue::Tuple::create(
+              first, arguments.values()[0].toTensor() + 1);
+        },
+        model, {x});
+  };
+  EXPECT_TRUE(gives(c10::IValue()).agrees());
+  EXPECT_TRUE(gives(at::Tensor()).agrees());
+  EXPECT_FALSE(gives(x).agrees());
+}
+
 TEST(CheckAgainstEager, APathInFloat16ExcusesNoOther) {
   const Model model = FromSource(
       "def forward(self, x: Tensor):\n"

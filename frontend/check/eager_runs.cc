@@ -26,7 +26,7 @@ absl::StatusOr<c10::IValue> CopyOf(const absl::StatusOr<c10::IValue>& result) {
   if (!result.ok()) return result;
   try {
     return MapTensors(ToCpu(*result), [](const at::Tensor& tensor, int) {
-      return tensor.defined() ? tensor.clone() : tensor;
+      return tensor.clone();
     });
   } catch (const std::exception& error) {
     // A GPU kernel's failure is found here.

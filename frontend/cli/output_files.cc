@@ -71,7 +71,8 @@ bool WriteAll(int file, absl::string_view contents) {
 }
 
 // As torch.save writes lists and dicts, without their types: torch.load refuses
-// those of TorchScript unless it is told that the file is trusted.
+// those of TorchScript unless it is told that the file is trusted. Undefined
+// tensors are None, as in Python.
 c10::IValue WithoutTypes(const c10::IValue& value) {
   if (value.isTuple()) {
     std::vector<c10::IValue> elements;
@@ -91,6 +92,7 @@ c10::IValue WithoutTypes(const c10::IValue& value) {
       dict.insert(entry.key(), WithoutTypes(entry.value()));
     return dict;
   }
+  if (value.isTensor() && !value.toTensor().defined()) return {};
   return value;
 }
 
@@ -180,7 +182,7 @@ absl::Status SaveResult(const std::string& option, const std::string& path,
                         const c10::IValue& result) {
   // LibTorch would write it, but in another form than torch.load reads.
   for (const at::Tensor& tensor : frontend::TensorLeaves(result)) {
-    if (!tensor.defined() || tensor.layout() == at::kStrided) continue;
+    if (tensor.layout() == at::kStrided) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         option, " ", path,
         ": the result cannot be saved: it has a sparse tensor, and LibTorch "
@@ -192,8 +194,7 @@ absl::Status SaveResult(const std::string& option, const std::string& path,
     // As for those that wait to be conjugated or negated.
     bytes = Pickled(WithoutTypes(frontend::MapTensors(
         result, [](const at::Tensor& tensor, int /*index*/) {
-          return tensor.defined() ? tensor.resolve_conj().resolve_neg()
-                                  : tensor;
+          return tensor.resolve_conj().resolve_neg();
         })));
   } catch (const std::exception& error) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -68,6 +68,22 @@ TEST(OutputFiles, ListsAndDictsAreSavedWithoutTheirTypes) {
   EXPECT_EQ(parts[2].toListRef()[0].toDouble(), 1.5);
 }
 
+TEST(OutputFiles, UndefinedTensorsAreSavedAsNone) {
+  const std::string path = ::testing::TempDir() + "/undefined.pt";
+  ASSERT_TRUE(SaveResult("--output", path,
+                         c10::ivalue::Tuple::create(
+                             at::Tensor(), at::ones({2}),
+                             c10::List<at::Tensor>({at::Tensor()})))
+                  .ok());
+  const std::string bytes = ContentsOf(path);
+  const c10::IValue saved =
+      torch::jit::pickle_load({bytes.begin(), bytes.end()});
+  const auto& parts = saved.toTupleRef().elements();
+  EXPECT_TRUE(parts[0].isNone());
+  EXPECT_TRUE(parts[1].toTensor().equal(at::ones({2})));
+  EXPECT_TRUE(parts[2].toListRef()[0].isNone());
+}
+
 TEST(OutputFiles, AFileStaysWhatItWasUntilAnotherIsWritten) {
   namespace fs = std::filesystem;
   const fs::path folder = fs::path(::testing::TempDir()) / "outputs";

@@ -49,7 +49,6 @@ std::string ValueText(const c10::IValue& value) {
     return text.str();
   }
   const at::Tensor& tensor = value.toTensor();
-  if (!tensor.defined()) return "undefined";
   const at::Tensor numbers = frontend::DenseNumbers(tensor);
   const at::Tensor first =
       numbers.flatten().slice(0, 0, kShownElements).to(at::kDouble);
@@ -87,7 +86,7 @@ at::Tensor NumbersOf(const at::Tensor& tensor) {
 OutputInfo SummaryOf(const frontend::Leaf& leaf) {
   OutputInfo output;
   output.path = leaf.path;
-  if (!leaf.value->isTensor() || !leaf.value->toTensor().defined()) {
+  if (!leaf.value->isTensor()) {
     output.text = ValueText(*leaf.value);
     return output;
   }

@@ -102,7 +102,7 @@ absl::StatusOr<c10::IValue> VersionState::Run(const ValueList& arguments) {
   }
   if (!result.ok()) return result.status();
   return MapTensors(*result, [](const at::Tensor& tensor, int /*index*/) {
-    return tensor.defined() ? tensor.clone() : tensor;
+    return tensor.clone();
   });
 }
 

@@ -279,7 +279,7 @@ void MoveTo(torch::jit::Module& module, c10::Device device) {
   VisitAttributes(*module._ivalue(),
                   [&](const std::string&, const c10::IValue& value) {
                     for (at::Tensor tensor : TensorLeaves(value)) {
-                      if (tensor.defined() && tensor.device() != device)
+                      if (tensor.device() != device)
                         tensor.set_data(tensor.to(device));
                     }
                   });

@@ -85,9 +85,8 @@ void RunInMode(bool gradients, torch::jit::Stack& stack,
   }
   run(stack);
   for (c10::IValue& result : stack) {
-    result = MapTensors(result, [](const at::Tensor& tensor, int) {
-      return tensor.defined() ? tensor.detach() : tensor;
-    });
+    result = MapTensors(
+        result, [](const at::Tensor& tensor, int) { return tensor.detach(); });
   }
 }
 

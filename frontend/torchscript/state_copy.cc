@@ -20,7 +20,6 @@ bool SameContent(const c10::IValue& a, const c10::IValue& b) {
           return false;
         if (!x.value->isTensor()) return *x.value == *y.value;
         const at::Tensor &s = x.value->toTensor(), &t = y.value->toTensor();
-        if (!s.defined() || !t.defined()) return s.defined() == t.defined();
         return s.sizes() == t.sizes() && s.scalar_type() == t.scalar_type() &&
                SameBytes(s, t);
       });
@@ -78,7 +77,6 @@ at::Tensor StateCopy::CopyOf(const at::Tensor& tensor) const {
 c10::IValue StateCopy::There(const c10::IValue& value) {
   if (!device_) return value;
   return MapTensors(value, [&](const at::Tensor& tensor, int /*index*/) {
-    if (!tensor.defined()) return tensor;
     at::Tensor& there = there_[tensor.unsafeGetTensorImpl()];
     if (!there.defined()) there = CopyOf(tensor);
     return there;

@@ -135,9 +135,8 @@ std::vector<SubmoduleTime> Summarize(
 ValueList CopyTensors(const ValueList& values) {
   std::vector<c10::IValue> copies;
   for (const c10::IValue& value : values.values()) {
-    copies.push_back(MapTensors(value, [](const at::Tensor& tensor, int) {
-      return tensor.defined() ? tensor.clone() : tensor;
-    }));
+    copies.push_back(MapTensors(
+        value, [](const at::Tensor& tensor, int) { return tensor.clone(); }));
   }
   return ValueList(std::move(copies));
 }

@@ -115,8 +115,7 @@ ValueList ToDeviceTogether(const ValueList& values, const Device& device) {
   };
   std::vector<Extent> extents;
   for (const at::Tensor& tensor : TensorLeaves(values)) {
-    if (tensor.defined() && may_share(tensor))
-      extents.push_back(ExtentOf(tensor));
+    if (may_share(tensor)) extents.push_back(ExtentOf(tensor));
   }
   std::sort(extents.begin(), extents.end(),
             [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
@@ -158,8 +157,8 @@ void CopyChangesBack(const ValueList& there, const ValueList& here) {
   const std::vector<at::Tensor> changed = TensorLeaves(there),
                                 mine = TensorLeaves(here);
   for (size_t i = 0; i < mine.size(); ++i) {
-    if (!mine[i].defined() || mine[i].layout() != at::kStrided ||
-        !mine[i].is_cpu() || changed.at(i).is_cpu())
+    if (mine[i].layout() != at::kStrided || !mine[i].is_cpu() ||
+        changed.at(i).is_cpu())
       continue;
     const at::Tensor now = changed[i].cpu();
     // The caller's memory may be read-only where nothing changes.
@@ -168,9 +167,8 @@ void CopyChangesBack(const ValueList& there, const ValueList& here) {
 }
 
 c10::IValue ToCpu(const c10::IValue& value) {
-  return MapTensors(value, [](const at::Tensor& tensor, int) {
-    return tensor.defined() ? tensor.cpu() : tensor;
-  });
+  return MapTensors(value,
+                    [](const at::Tensor& tensor, int) { return tensor.cpu(); });
 }
 
 ValueList ToCpu(const ValueList& values) {

@@ -21,6 +21,10 @@ std::string KeyText(const c10::IValue& key) {
   return text.str();
 }
 
+bool IsUndefined(const c10::IValue& leaf) {
+  return leaf.isTensor() && !leaf.toTensor().defined();
+}
+
 void Walk(const c10::IValue& value, const std::string& path,
           std::vector<Leaf>& leaves) {
   if (value.isTuple()) {
@@ -37,8 +41,18 @@ void Walk(const c10::IValue& value, const std::string& path,
            leaves);
     }
   } else {
-    leaves.push_back({path, std::make_shared<c10::IValue>(value)});
+    leaves.push_back({path, std::make_shared<c10::IValue>(
+                                IsUndefined(value) ? c10::IValue() : value)});
   }
+}
+
+// Null for one without names. The elements don't matter: an undefined one has
+// no type, while a tuple with names has its own already.
+c10::TupleTypePtr NamedType(const c10::ivalue::Tuple& tuple) {
+  const auto copy = c10::make_intrusive<c10::ivalue::Tuple>(tuple);
+  copy->setElements(std::vector<c10::IValue>(tuple.size()));
+  const c10::TupleTypePtr type = copy->type();
+  return type->schema() ? type : nullptr;
 }
 
 }  // namespace
@@ -73,9 +87,9 @@ c10::IValue MapLeaves(
     std::vector<c10::IValue> elements;
     for (const c10::IValue& element : value.toTupleRef().elements())
       elements.push_back(MapLeaves(element, map));
-    auto type = value.type()->cast<c10::TupleType>();
-    if (type && type->schema())
-      return c10::ivalue::Tuple::createNamed(std::move(elements), type);
+    if (c10::TupleTypePtr type = NamedType(value.toTupleRef()))
+      return c10::ivalue::Tuple::createNamed(std::move(elements),
+                                             std::move(type));
     return c10::ivalue::Tuple::create(std::move(elements));
   }
   if (value.isList()) {
@@ -100,7 +114,8 @@ c10::IValue MapTensors(
     const std::function<at::Tensor(const at::Tensor&, int)>& map) {
   int index = 0;
   return MapLeaves(value, [&](const c10::IValue& leaf) -> c10::IValue {
-    return leaf.isTensor() ? map(leaf.toTensor(), index++) : leaf;
+    if (!leaf.isTensor() || IsUndefined(leaf)) return leaf;
+    return map(leaf.toTensor(), index++);
   });
 }
 

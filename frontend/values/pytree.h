@@ -25,21 +25,25 @@ struct Leaf {
 };
 
 // The leaves of `value` in depth-first order: tensors, numbers, strings, None
-// and objects. Dicts are walked in insertion order.
+// and objects. An undefined tensor is None, as it is in Python. Dicts are
+// walked in insertion order.
 std::vector<Leaf> Leaves(const c10::IValue& value);
 
-// The tensors among the leaves; of a list, those of all its values in order.
+// The tensors among the leaves, all of them defined; of a list, those of all
+// its values in order.
 std::vector<at::Tensor> TensorLeaves(const c10::IValue& value);
 std::vector<at::Tensor> TensorLeaves(const ValueList& values);
 
 // A copy of `value` with each leaf replaced by `map(leaf)`, in the order of
-// Leaves. Named tuples keep their names.
+// Leaves; undefined tensors are given as they are. Named tuples keep their
+// names.
 c10::IValue MapLeaves(
     const c10::IValue& value,
     const std::function<c10::IValue(const c10::IValue&)>& map);
 
 // A copy of `value` with each tensor replaced by `map(tensor, index)`, where
-// index counts the tensors in the order of Leaves. Other leaves are shared.
+// index counts the tensors in the order of Leaves. Other leaves are shared,
+// with undefined tensors among them.
 c10::IValue MapTensors(
     const c10::IValue& value,
     const std::function<at::Tensor(const at::Tensor&, int)>& map);

@@ -152,10 +152,8 @@ ValueList ValueList::MapTensors(
     const std::function<at::Tensor(const at::Tensor&)>& map) const {
   std::vector<c10::IValue> mapped;
   for (const c10::IValue& value : *values_) {
-    mapped.push_back(
-        frontend::MapTensors(value, [&](const at::Tensor& tensor, int) {
-          return tensor.defined() ? map(tensor) : tensor;
-        }));
+    mapped.push_back(frontend::MapTensors(
+        value, [&](const at::Tensor& tensor, int) { return map(tensor); }));
   }
   return ValueList(std::move(mapped));
 }

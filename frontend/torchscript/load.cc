@@ -14,10 +14,10 @@
 #include "frontend/torchscript/code_check.h"
 #include "frontend/torchscript/conversion.h"
 #include "frontend/torchscript/forward_hooks.h"
-#include "frontend/torchscript/gradient_contexts.h"
 #include "frontend/torchscript/gradients.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/module_objects.h"
+#include "frontend/torchscript/neutral_contexts.h"
 #include "frontend/torchscript/record_check.h"
 #include "frontend/torchscript/recorded_inputs.h"
 #include "frontend/values/torch_util.h"
@@ -113,7 +113,7 @@ absl::StatusOr<Model> Model::FromModule(torch::jit::Module module,
           MoveTo(impl->bare_module, DeviceOf(options.device));
         MarkNumbers(impl->bare_module);
         if (!TakesGradients(impl->bare_module))
-          RemoveGradientContexts(impl->bare_module);
+          RemoveNeutralContexts(impl->bare_module);
         CallContextMethods(impl->bare_module);
         const c10::FunctionSchema& schema = impl->ForwardSchema();
         for (size_t i = 1; i < schema.arguments().size(); ++i) {

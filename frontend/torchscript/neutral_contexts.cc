@@ -1,10 +1,11 @@
-#include "frontend/torchscript/gradient_contexts.h"
+#include "frontend/torchscript/neutral_contexts.h"
 
 #include <torch/csrc/jit/api/function_impl.h>
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <algorithm>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "frontend/torchscript/module_objects.h"
@@ -17,10 +18,12 @@ using torch::jit::Node;
 using torch::jit::Value;
 
 bool IsContext(const Value* value) {
+  static const auto* const kClasses = new std::set<std::string>{
+      "__torch__.torch.autograd.grad_mode.no_grad",
+      "__torch__.torch.autograd.profiler.record_function"};
   const auto type = value->type()->cast<c10::ClassType>();
   return type != nullptr && type->name() &&
-         type->name()->qualifiedName() ==
-             "__torch__.torch.autograd.grad_mode.no_grad";
+         kClasses->count(type->name()->qualifiedName()) > 0;
 }
 
 class Contexts {
@@ -90,7 +93,7 @@ class Contexts {
 
 }  // namespace
 
-void RemoveGradientContexts(const torch::jit::Module& module) {
+void RemoveNeutralContexts(const torch::jit::Module& module) {
   Contexts contexts;
   VisitModules(*module._ivalue(), [&](c10::ivalue::Object& inner) {
     for (torch::jit::Function* const method : inner.type()->methods())

@@ -1,6 +1,7 @@
 // What a region does with values and constants between its operators, and
 // between calls: of traces written by hand, whose operators look at that.
 #include <ATen/Functions.h>
+#include <ATen/core/Dict.h>
 #include <ATen/core/List.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/util/intrusive_ptr.h>
@@ -141,6 +142,23 @@ TEST_F(FallbackRegionTest, ValuesAreReleasedAfterTheirLastUse) {
     EXPECT_TRUE(Run(*region, {}, 1).at(0).toTensor().equal(at::full({2}, 3)));
     EXPECT_EQ(*expired, std::vector<bool>({false, true, true, true}));
   }
+}
+
+TEST_F(FallbackRegionTest, KeysAreNoMemoryThatIsLent) {
+  const at::Tensor lent = at::ones({2});
+  const ValueId output = Opaque();
+  Add(kProgram, {ArgumentTemplate::Value(Constant(lent))}, {output},
+      [](Stack& stack) {
+        c10::impl::GenericDict dict(c10::TensorType::get(),
+                                    c10::IntType::get());
+        dict.insert(stack.at(0), 5);
+        stack = {dict};
+      });
+  const auto region = Make({}, {output});
+  const auto dict = Run(*region, {}, 1).at(0).toGenericDict();
+  lent.fill_(7);
+  ASSERT_EQ(dict.size(), 1u);
+  EXPECT_TRUE(dict.begin()->key().toTensor().equal(at::ones({2})));
 }
 
 TEST_F(FallbackRegionTest, AFailedCallLeavesNothingBehind) {

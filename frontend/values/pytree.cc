@@ -36,9 +36,16 @@ void Walk(const c10::IValue& value, const std::string& path,
     for (size_t i = 0; i < list.size(); ++i)
       Walk(list.get(i), absl::StrCat(path, "[", i, "]"), leaves);
   } else if (value.isGenericDict()) {
+    size_t number = 0;
     for (const auto& entry : value.toGenericDict()) {
-      Walk(entry.value(), absl::StrCat(path, "[", KeyText(entry.key()), "]"),
-           leaves);
+      const size_t place = number++;
+      if (!entry.key().isTensor()) {
+        Walk(entry.value(), absl::StrCat(path, "[", KeyText(entry.key()), "]"),
+             leaves);
+        continue;
+      }
+      Walk(entry.key(), absl::StrCat(path, ".keys()[", place, "]"), leaves);
+      Walk(entry.value(), absl::StrCat(path, ".values()[", place, "]"), leaves);
     }
   } else {
     leaves.push_back({path, std::make_shared<c10::IValue>(
@@ -102,8 +109,11 @@ c10::IValue MapLeaves(
   if (value.isGenericDict()) {
     const auto dict = value.toGenericDict();
     c10::impl::GenericDict copy(dict.keyType(), dict.valueType());
-    for (const auto& entry : dict)
-      copy.insert(entry.key(), MapLeaves(entry.value(), map));
+    for (const auto& entry : dict) {
+      c10::IValue key = entry.key();
+      if (key.isTensor()) key = MapLeaves(key, map);
+      copy.insert(std::move(key), MapLeaves(entry.value(), map));
+    }
     return copy;
   }
   return map(value);

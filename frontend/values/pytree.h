@@ -20,13 +20,15 @@ class ValueList;
 
 struct Leaf {
   // How Python would index it, such as "[0]['mask']"; "" for the value itself.
+  // What a dict with tensors as keys has is named by its place, as these have
+  // no name: ".keys()[0]" and ".values()[0]".
   std::string path;
   std::shared_ptr<const c10::IValue> value;
 };
 
 // The leaves of `value` in depth-first order: tensors, numbers, strings, None
 // and objects. An undefined tensor is None, as it is in Python. Dicts are
-// walked in insertion order.
+// walked in insertion order; a key that is a tensor is a leaf before its value.
 std::vector<Leaf> Leaves(const c10::IValue& value);
 
 // The tensors among the leaves, all of them defined; of a list, those of all

@@ -52,5 +52,27 @@ TEST(Pytree, TuplesKeepTheirNames) {
   EXPECT_EQ(type->schema()->arguments()[1].name(), "b");
 }
 
+// A key may be a view of memory that a call only lends, as a value may.
+TEST(Pytree, KeysThatAreTensorsAreLeaves) {
+  c10::impl::GenericDict dict(c10::TensorType::get(), c10::TensorType::get());
+  dict.insert(at::ones({2}), at::zeros({3}));
+  dict.insert(at::ones({2}), at::ones({3}));
+  const c10::IValue value = c10::ivalue::Tuple::create(dict, at::ones({1}));
+  EXPECT_THAT(PathsOf(value),
+              ElementsAre("[0].keys()[0]", "[0].values()[0]", "[0].keys()[1]",
+                          "[0].values()[1]", "[1]"));
+  const c10::IValue mapped = MapTensors(
+      value,
+      [](const at::Tensor& tensor, int index) { return tensor + 10 * index; });
+  const std::vector<at::Tensor> tensors = TensorLeaves(mapped);
+  ASSERT_EQ(tensors.size(), 5u);
+  const float wanted[] = {1, 10, 21, 31, 41};
+  for (size_t i = 0; i < tensors.size(); ++i)
+    EXPECT_EQ(tensors[i][0].item<float>(), wanted[i]) << i;
+  // The keys are found, as the dict's own.
+  const auto copy = mapped.toTupleRef().elements()[0].toGenericDict();
+  EXPECT_TRUE(copy.at(tensors[2]).toTensor().is_same(tensors[3]));
+}
+
 }  // namespace
 }  // namespace aitune::frontend

@@ -15,7 +15,6 @@
 #include "frontend/check/dense_numbers.h"
 #include "frontend/check/distance.h"
 #include "frontend/check/evidence.h"
-#include "frontend/values/pytree.h"
 
 namespace aitune::frontend {
 namespace {
@@ -315,70 +314,6 @@ Comparison CompareTensors(const at::Tensor& ours, const at::Tensor& eager,
   result.evidence = std::move(evidence);
   Finish(result);
   return result;
-}
-
-std::vector<Comparison> CompareResults(
-    const c10::IValue& ours, const c10::IValue& eager,
-    const c10::IValue* reference, const ComparisonOptions& options,
-    absl::Span<const std::optional<DataType>> arithmetic) {
-  const std::vector<Leaf> our_leaves = Leaves(ours),
-                          eager_leaves = Leaves(eager);
-  std::vector<Leaf> reference_leaves;
-  if (reference != nullptr) reference_leaves = Leaves(*reference);
-  Comparison structure;
-  structure.max_error = kInfinity;
-  if (our_leaves.size() != eager_leaves.size()) {
-    structure.problem =
-        absl::StrCat("the result has ", our_leaves.size(),
-                     " leaves, eager's has ", eager_leaves.size());
-    return {structure};
-  }
-  std::optional<DataType> narrowest = options.arithmetic;
-  for (const std::optional<DataType>& dtype : arithmetic)
-    narrowest = Narrower(narrowest, dtype);
-  const auto tensors = static_cast<size_t>(
-      std::count_if(eager_leaves.begin(), eager_leaves.end(),
-                    [](const Leaf& leaf) { return leaf.value->isTensor(); }));
-  size_t tensor = 0;
-  std::vector<Comparison> results;
-  for (size_t i = 0; i < our_leaves.size(); ++i) {
-    const Leaf &mine = our_leaves[i], &theirs = eager_leaves[i];
-    Comparison result;
-    if (mine.path != theirs.path) {
-      result.max_error = kInfinity;
-      result.problem =
-          absl::StrCat("is at ", mine.path, ", eager's is at ", theirs.path);
-    } else if (mine.value->isTensor() && theirs.value->isTensor()) {
-      const at::Tensor* truth = nullptr;
-      if (reference_leaves.size() == eager_leaves.size() &&
-          reference_leaves[i].value->isTensor()) {
-        truth = &reference_leaves[i].value->toTensor();
-      }
-      ComparisonOptions own = options;
-      own.arithmetic = tensors == arithmetic.size()
-                           ? Narrower(options.arithmetic, arithmetic[tensor])
-                           : narrowest;
-      ++tensor;
-      result = CompareTensors(mine.value->toTensor(), theirs.value->toTensor(),
-                              truth, own);
-    } else if (mine.value->isDouble() && theirs.value->isDouble()) {
-      result = CompareTensors(
-          at::scalar_tensor(mine.value->toDouble(), at::kDouble),
-          at::scalar_tensor(theirs.value->toDouble(), at::kDouble), nullptr,
-          {options.relative, Narrower(DataType::kFloat32, narrowest)});
-    } else if (mine.value->tagKind() == theirs.value->tagKind() &&
-               *mine.value == *theirs.value) {
-      result.agrees = true;
-    } else {
-      result.max_error = kInfinity;
-      result.problem =
-          absl::StrCat("is a ", mine.value->tagKind(), ", eager's is a ",
-                       theirs.value->tagKind(), " or another value");
-    }
-    result.output = theirs.path;
-    results.push_back(std::move(result));
-  }
-  return results;
 }
 
 }  // namespace aitune::frontend

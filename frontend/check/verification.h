@@ -154,8 +154,9 @@ Comparison CompareTensors(const at::Tensor& ours, const at::Tensor& eager,
 void Excuse(const Comparison& other_eager, bool ties_kept, Comparison& ours);
 
 // Compares results of any nesting and returns one Comparison for each leaf;
-// leaves that are not tensors must be equal. Different structures give one
-// failed Comparison. arithmetic[i] is the narrowest dtype of tensor i among the
+// leaves that are not tensors must be equal, objects be of the same class and
+// have attributes that compare so. Different structures give one failed
+// Comparison. arithmetic[i] is the narrowest dtype of tensor i among the
 // leaves; if it has another number of elements than there are tensors, the
 // narrowest of all elements counts for each tensor.
 std::vector<Comparison> CompareResults(

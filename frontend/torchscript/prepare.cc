@@ -60,6 +60,27 @@ void KeepWrites(const torch::jit::Module& module,
   }).IgnoreError();
 }
 
+// Whether a value of this type is a module, or a container of some.
+bool HoldsModule(const c10::Type& type) {
+  // A class may refer to itself, and has no modules.
+  if (type.is_module() || type.kind() == c10::TypeKind::ClassType)
+    return type.is_module();
+  const auto parts = type.containedTypes();
+  return std::any_of(parts.begin(), parts.end(), [](const c10::TypePtr& part) {
+    return HoldsModule(*part);
+  });
+}
+
+// Freezing takes from submodules what forward does not read, which who is
+// given one may.
+bool ReturnsModule(const torch::jit::Module& module) {
+  const auto& returns =
+      module.get_method("forward").function().getSchema().returns();
+  return std::any_of(
+      returns.begin(), returns.end(),
+      [](const c10::Argument& result) { return HoldsModule(*result.type()); });
+}
+
 c10::Symbol DisabledAttribute() {
   static const c10::Symbol symbol = c10::Symbol::attr("aitune_disabled");
   return symbol;
@@ -146,7 +167,7 @@ absl::StatusOr<PreparedGraph> PrepareGraph(const torch::jit::Module& original,
   const torch::jit::Module whole = module;  // has the functions of copies
   bool was_frozen_here = false;
   // A module without the attribute `training` was frozen before.
-  if (module.hasattr("training")) {
+  if (module.hasattr("training") && !ReturnsModule(module)) {
     std::vector<std::string> attributes;  // that stay
     const absl::Status frozen =
         CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {

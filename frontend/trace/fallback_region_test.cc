@@ -5,6 +5,7 @@
 #include <ATen/core/List.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/util/intrusive_ptr.h>
+#include <torch/csrc/jit/api/compilation_unit.h>
 
 #include <atomic>
 #include <memory>
@@ -159,6 +160,34 @@ TEST_F(FallbackRegionTest, KeysAreNoMemoryThatIsLent) {
   lent.fill_(7);
   ASSERT_EQ(dict.size(), 1u);
   EXPECT_TRUE(dict.begin()->key().toTensor().equal(at::ones({2})));
+}
+
+TEST_F(FallbackRegionTest, ObjectsHoldNoMemoryThatIsLent) {
+  const at::Tensor lent = at::ones({2});
+  const ValueId output = Opaque();
+  const auto unit = std::make_shared<torch::jit::CompilationUnit>();
+  const auto type = c10::ClassType::create("__torch__.Pair", unit);
+  type->addAttribute("x", c10::TensorType::get());
+  type->addAttribute("others", c10::ListType::ofTensors());
+  type->addAttribute("self", c10::OptionalType::create(type));
+  unit->register_type(type);
+  Add(kProgram, {ArgumentTemplate::Value(Constant(lent))}, {output},
+      [&](Stack& stack) {
+        const at::Tensor given = stack.at(0).toTensor();
+        auto pair =
+            c10::ivalue::Object::create(c10::StrongTypePtr(unit, type), 3);
+        pair->setSlot(0, given);
+        pair->setSlot(1, c10::List<at::Tensor>({given.slice(0, 1, 2)}));
+        pair->setSlot(2, pair);
+        stack = {pair};
+      });
+  const auto region = Make({}, {output});
+  const auto pair = Run(*region, {}, 1).at(0).toObject();
+  EXPECT_EQ(pair->getSlot(2).toObject().get(), pair.get());
+  pair->setSlot(2, c10::IValue());
+  lent.fill_(7);
+  EXPECT_TRUE(pair->getSlot(0).toTensor().equal(at::ones({2})));
+  EXPECT_TRUE(pair->getSlot(1).toTensorVector().at(0).equal(at::ones({1})));
 }
 
 TEST_F(FallbackRegionTest, AFailedCallLeavesNothingBehind) {

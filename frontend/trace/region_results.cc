@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +14,48 @@
 #include "frontend/values/torch_util.h"
 
 namespace aitune::frontend {
+namespace {
+
+class Detacher {
+ public:
+  explicit Detacher(const std::vector<at::Tensor>& borrowed)
+      : borrowed_(borrowed) {}
+
+  c10::IValue Map(const c10::IValue& value) {
+    return MapLeaves(value, [&](const c10::IValue& leaf) -> c10::IValue {
+      if (leaf.isObject()) Detach(*leaf.toObject());
+      if (!leaf.isTensor() || !IsBorrowed(leaf.toTensor())) return leaf;
+      return CopyOf(leaf.toTensor());
+    });
+  }
+
+ private:
+  bool IsBorrowed(const at::Tensor& tensor) const {
+    return std::any_of(
+        borrowed_.begin(), borrowed_.end(),
+        [&](const at::Tensor& other) { return ShareMemory(other, tensor); });
+  }
+
+  // In place, as others may refer to the object. What modules hold is state.
+  void Detach(c10::ivalue::Object& object) {
+    if (object.type()->is_module() || !seen_.insert(&object).second) return;
+    for (size_t i = 0; i < object.slots().size(); ++i) {
+      const c10::IValue held = object.getSlot(i);
+      bool is_borrowed = false;
+      for (const Leaf& leaf : Leaves(held)) {
+        if (leaf.value->isObject()) Detach(*leaf.value->toObject());
+        is_borrowed |=
+            leaf.value->isTensor() && IsBorrowed(leaf.value->toTensor());
+      }
+      if (is_borrowed) object.setSlot(i, Map(held));
+    }
+  }
+
+  const std::vector<at::Tensor>& borrowed_;
+  std::set<const void*> seen_;  // objects
+};
+
+}  // namespace
 
 absl::Status CheckTensor(const c10::IValue& value, DataType dtype,
                          const std::vector<int64_t>& sizes,
@@ -49,14 +92,7 @@ void CopyTo(const TensorView& view, const at::Tensor& tensor,
 
 c10::IValue Detached(const c10::IValue& value,
                      const std::vector<at::Tensor>& borrowed) {
-  return MapLeaves(value, [&](const c10::IValue& leaf) -> c10::IValue {
-    if (!leaf.isTensor()) return leaf;
-    const at::Tensor& tensor = leaf.toTensor();
-    const bool shares = std::any_of(
-        borrowed.begin(), borrowed.end(),
-        [&](const at::Tensor& other) { return ShareMemory(other, tensor); });
-    return shares ? CopyOf(tensor) : tensor;
-  });
+  return Detacher(borrowed).Map(value);
 }
 
 }  // namespace aitune::frontend

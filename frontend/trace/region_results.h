@@ -28,7 +28,8 @@ absl::Status CheckTensor(const c10::IValue& value, DataType dtype,
 void CopyTo(const TensorView& view, const at::Tensor& tensor,
             const Device& device);
 
-// `value` with copies of the tensors that share memory with one of `borrowed`.
+// `value` with copies of the tensors that share memory with one of `borrowed`;
+// objects among the leaves that are no modules get such copies in place.
 c10::IValue Detached(const c10::IValue& value,
                      const std::vector<at::Tensor>& borrowed);
 

@@ -105,6 +105,26 @@ def forward(self, x: Tensor) -> Tensor:
   EXPECT_EQ(result->toTensor()[0].item<float>(), 512);
 }
 
+// A frozen one has lost what forward does not read.
+TEST(ModuleState, ASubmoduleThatIsReturnedHasItsAttributes) {
+  torch::jit::Module inner("Inner"), module("Outer");
+  inner.register_attribute("training", c10::BoolType::get(), false);
+  inner.register_attribute("steps", c10::IntType::get(), 3);
+  module.register_attribute("training", c10::BoolType::get(), false);
+  module.register_module("inner", inner);
+  module.define("def forward(self, x: Tensor):\n  return self.inner, x + 1\n");
+  const auto model = Model::FromModule(module);
+  ASSERT_TRUE(model.ok()) << model.status();
+  const auto trace = BuildTrace(*model, ValueList({at::ones({3})}), {});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_THAT(OpNames(*trace), ElementsAre("aten::add.Scalar"));
+  const auto result = RunTrace(*trace, ValueList({at::zeros({3})}));
+  ASSERT_TRUE(result.ok()) << result.status();
+  const auto& parts = result->toTupleRef().elements();
+  EXPECT_EQ(parts[0].toObjectRef().getAttr("steps").toInt(), 3);
+  EXPECT_EQ(parts[1].toTensor().sum().item<float>(), 3);
+}
+
 // Though LibTorch runs all of it, and gradients could be taken where it is
 // compiled.
 TEST(ModuleState, NoGradientsAreTakenInAnyProgram) {

@@ -270,6 +270,52 @@ TEST_F(ModuleTest, StateThatSomeCallsChangeIsSeenByAll) {
   }
 }
 
+// As of a recurrent network with a state: its parameters are in a list, too,
+// which no build may change.
+TEST_F(ModuleTest, AModelWithStateAndAListOfParametersIsTunedForAllSamples) {
+  const auto make = [] {
+    torch::jit::Module module("Recurrent");
+    module.register_attribute("training", c10::BoolType::get(), false);
+    c10::List<at::Tensor> weights;
+    for (const int64_t sizes : {0, 1, 2, 3}) {
+      const at::Tensor weight =
+          at::full(sizes < 2 ? at::IntArrayRef{16, sizes == 0 ? 3 : 4}
+                             : at::IntArrayRef{16},
+                   0.1)
+              .set_requires_grad(true);
+      module.register_parameter("weight" + std::to_string(sizes), weight,
+                                /*is_buffer=*/false);
+      weights.push_back(weight);
+    }
+    module.register_attribute("weights", c10::ListType::ofTensors(), weights);
+    module.register_buffer("last", at::zeros({3}));
+    module.define(
+        "def forward(self, x: Tensor):\n"
+        "  h = torch.zeros([1, x.size(1), 4])\n"
+        "  y, h, c = torch.lstm(x, [h, h], self.weights, True, 1, 0.0, False, "
+        "False, False)\n"
+        "  before = self.last\n"
+        "  self.last = x.sum(0).sum(0)\n"
+        "  return y, before\n");
+    auto model = Model::FromModule(module);
+    EXPECT_TRUE(model.ok()) << model.status();
+    return std::make_shared<const Model>(*std::move(model));
+  };
+  const std::shared_ptr<const Model> eager = make();
+  auto module = Module::Wrap(make(), {"recurrent", folder_ / "cache"});
+  for (const int64_t length : {5, 3, 7})
+    ASSERT_TRUE(module->Record(ValueList({at::randn({length, 2, 3})}), 1).ok());
+  const absl::Status tuned =
+      module->Tune(*aitune::OneBackend(), Quick("TorchInductorBackend"));
+  ASSERT_TRUE(tuned.ok()) << tuned;
+  for (const int64_t length : {3, 5, 7, 4, 3}) {
+    const ValueList arguments({at::randn({length, 2, 3})});
+    const auto result = module->Run(arguments);
+    ASSERT_TRUE(result.ok()) << result.status();
+    aitune::frontend::ExpectClose(*result, *eager->RunEager(arguments));
+  }
+}
+
 TEST_F(ModuleTest, EachConfigurationHasTheBoundThatItPromises) {
   for (const aitune::DataType dtype :
        {aitune::DataType::kBFloat16, aitune::DataType::kFloat16}) {

@@ -3,10 +3,13 @@
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/jit/api/function_impl.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "frontend/torchscript/module_objects.h"
+#include "frontend/values/pytree.h"
 
 namespace aitune::frontend {
 namespace {
@@ -31,6 +34,36 @@ c10::intrusive_ptr<Object> Copy(
                          : value);
   }
   return made;
+}
+
+// Whether LibTorch's freezing would put other tensors in the place of those of
+// `value`, a list, dict or tuple: parameters that need no gradient.
+bool HoldsParameters(const c10::IValue& value) {
+  if (!value.isList() && !value.isGenericDict() && !value.isTuple())
+    return false;
+  const std::vector<at::Tensor> tensors = TensorLeaves(value);
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [](const at::Tensor& tensor) {
+                       return tensor.defined() && tensor.requires_grad();
+                     });
+}
+
+// Gives the modules that were copied their own lists, dicts and tuples of
+// parameters, which hold the same tensors. What is one of two names stays one.
+void CopyHoldersOfParameters(const Copies& copies) {
+  std::map<const void*, c10::IValue> holders;
+  for (const auto& [original, copy] : copies) {
+    for (size_t i = 0; i < copy->slots().size(); ++i) {
+      const c10::IValue& value = copy->getSlot(i);
+      if (!HoldsParameters(value)) continue;
+      c10::IValue& holder = holders[value.internalToPointer()];
+      if (holder.isNone())
+        holder = MapTensors(value, [](const at::Tensor& tensor, int /*index*/) {
+          return tensor;
+        });
+      copy->setSlot(i, holder);
+    }
+  }
 }
 
 void CollectClasses(const Object& original, const Object& copy,
@@ -126,9 +159,11 @@ torch::jit::ObjectPtr CopyObjects(const torch::jit::Module& module) {
 
 torch::jit::Module CopyModulesWithUnit(const torch::jit::Module& module) {
   Copies copies;
-  return torch::jit::Module(
+  const c10::intrusive_ptr<Object> copy =
       Copy(module._ivalue(), std::make_shared<torch::jit::CompilationUnit>(),
-           copies));
+           copies);
+  CopyHoldersOfParameters(copies);
+  return torch::jit::Module(copy);
 }
 
 CopiedClasses ClassesOfCopy(const torch::jit::Module& original,

@@ -22,6 +22,9 @@ torch::jit::ObjectPtr CopyObjects(const torch::jit::Module& module);
 
 // Such a module with a compilation unit of its own, for what LibTorch makes of
 // the result. The functions are `module`'s, whose unit must outlive the result.
+// Lists, dicts and tuples that hold parameters are its own, too: freezing puts
+// tensors without gradients into them, which would change the state of `module`
+// and what its calls read meanwhile.
 torch::jit::Module CopyModulesWithUnit(const torch::jit::Module& module);
 
 // The class of the copy, by the class of the original, of a module and its

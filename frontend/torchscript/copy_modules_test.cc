@@ -44,6 +44,38 @@ TEST(CopyModules, SharesTensorsAndKeepsOneSubmoduleOfTwoNames) {
   }
 }
 
+// As those of a recurrent network, whose parameters are in a list, too.
+TEST(CopyModules, LeavesListsOfParametersAsTheyAreWhenItIsFrozen) {
+  torch::jit::Module module("Recurrent");
+  const auto parameter = [&](const char* name) {
+    const at::Tensor made = at::ones({3}).set_requires_grad(true);
+    module.register_parameter(name, made, /*is_buffer=*/false);
+    return made;
+  };
+  const at::Tensor weight = parameter("weight"), other = parameter("other");
+  const c10::List<at::Tensor> weights({weight}), others({other});
+  const c10::TypePtr list = c10::ListType::ofTensors();
+  module.register_attribute("weights", list, weights);
+  module.register_attribute("again", list, weights);
+  module.register_attribute("pair", c10::TupleType::create({list}),
+                            c10::ivalue::Tuple::create({others}));
+  module.define(
+      "def forward(self, x):\n"
+      "  return x * self.weights[0] + self.again[0] * self.pair[0][0]\n");
+  module.eval();
+  const torch::jit::Module copy = CopyModulesWithUnit(module);
+  EXPECT_TRUE(copy.attr("weights").is(copy.attr("again")));
+  EXPECT_TRUE(copy.attr("weights").toTensorVector().at(0).is_same(weight));
+  torch::jit::Module frozen = torch::jit::freeze(copy);
+  EXPECT_TRUE(
+      frozen.forward({at::ones({3})}).toTensor().equal(at::full({3}, 2.f)));
+  std::vector<std::string> notes;
+  ASSERT_TRUE(PrepareGraph(module, {}, /*for_gpu=*/false, notes).ok());
+  EXPECT_TRUE(notes.empty()) << notes[0];
+  EXPECT_TRUE(weights.get(0).is_same(weight));
+  EXPECT_TRUE(others.get(0).is_same(other));
+}
+
 // They stay when the one that it is a copy of goes.
 TEST(CopyModules, HaveFunctionsOfTheirOwn) {
   const auto resolver =

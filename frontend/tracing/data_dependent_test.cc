@@ -7,7 +7,9 @@
 namespace aitune::frontend {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 struct Case {
   const char* body;
@@ -193,6 +195,60 @@ TEST(ComplexNumbers, AViewOfThemIsNotWritten) {
   ASSERT_EQ(trace->ops.size(), 1u) << PrintTrace(*trace);
   EXPECT_THAT(trace->ops[0].must_fall_back,
               HasSubstr("shares memory with one that only LibTorch knows"));
+}
+
+// LibTorch gives an argument out= the sizes of what it computes, whatever they
+// were, and whatever they are at the sizes and data of the trace.
+TEST(OutArguments, OfSizesThatDependOnDataAreLibTorchs) {
+  for (const char* call :
+       {"torch.arange(int(n), out=o)", "torch.linspace(0, 1, int(n), out=o)",
+        "torch.full([int(n)], 3., out=o)",
+        "torch.index_select(x, 0, torch.arange(int(n)), out=o)"}) {
+    for (const char* size : {"0", "1", "4"}) {
+      SCOPED_TRACE(absl::StrCat(call, " of ", size));
+      const auto model = Model::FromSource(
+          absl::StrCat("def forward(self, x: Tensor, n: Tensor):\n"
+                       "  o = torch.zeros([",
+                       size, "])\n  ", call, "\n  return o * 2\n"));
+      ASSERT_TRUE(model.ok()) << model.status();
+      const auto trace = BuildTrace(
+          *model, ValueList({at::ones({6}), at::scalar_tensor(4, at::kLong)}),
+          {});
+      ASSERT_TRUE(trace.ok()) << trace.status();
+      EXPECT_THAT(PrintTrace(*trace),
+                  HasSubstr("changes the sizes of the tensor that it writes"));
+      for (const int64_t n : {0, 1, 4, 5}) {
+        const ValueList arguments(
+            {at::randn({6}), at::scalar_tensor(n, at::kLong)});
+        const auto ours = RunTrace(*trace, arguments);
+        const auto eager = model->RunEager(arguments);
+        ASSERT_TRUE(ours.ok()) << ours.status();
+        ASSERT_TRUE(eager.ok()) << eager.status();
+        EXPECT_TRUE(ours->toTensor().equal(eager->toTensor())) << n;
+      }
+    }
+  }
+}
+
+// A number that is no size leaves the sizes as they are.
+TEST(OutArguments, OfNumbersThatDependOnDataAreTraced) {
+  const auto trace = TraceAndCompare(
+      "def forward(self, x: Tensor):\n  o = torch.zeros_like(x)\n"
+      "  torch.add(x, x, alpha=int(x.sum()), out=o)\n  return o * 2\n",
+      {"float32[1..4,6]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_THAT(OpNames(*trace), Not(Contains(kWholeModel)));
+}
+
+// Also those of a call without a functional form.
+TEST(OutArguments, OfOtherSizesAreLibTorchs) {
+  const auto trace = TraceAndCompare(
+      "def forward(self, x: Tensor):\n  o = torch.zeros([0])\n"
+      "  torch.rand([3], out=o)\n  return x * o.size(0)\n",
+      {"float32[1..4,6]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_THAT(PrintTrace(*trace),
+              HasSubstr("changes the sizes of the tensor that it writes"));
 }
 
 }  // namespace

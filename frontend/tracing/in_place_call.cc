@@ -75,6 +75,24 @@ std::vector<size_t> WrittenArguments(const Invocation& call) {
   return written;
 }
 
+absl::Status ChangesSizes(const std::string& name) {
+  return absl::UnimplementedError(
+      absl::StrCat(name, " changes the sizes of the tensor that it writes"));
+}
+
+// Whether the sizes of what `call` computes may depend on data, so that what it
+// writes to an argument out= may become of any. With a functional form, numbers
+// that are elements say nothing of sizes.
+bool MayBeOfAnySizes(const Invocation& call, bool has_functional) {
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    const c10::TypePtr& type = call.schema->arguments()[i].type();
+    if (HasUnknownSizes(*call.arguments[i]) &&
+        !(has_functional && type->kind() == c10::TypeKind::NumberType))
+      return true;
+  }
+  return false;
+}
+
 // Whether it makes the tensor that it writes another view (t_, squeeze_).
 bool IsViewInPlace(const c10::FunctionSchema& schema) {
   return HasTag(schema, at::Tag::inplace_view);
@@ -247,9 +265,14 @@ absl::StatusOr<ProbedRef> Interpreter::WrittenValue(const Invocation& call,
                             Invoke(AsFunctional(call, *handle)));
     return computed.at(0);
   }
+  const ProbedRef& target = call.arguments[written];
+  // LibTorch gives it the sizes of what it computes.
+  if (call.schema->arguments()[written].kwarg_only() &&
+      MayBeOfAnySizes(call, handle.has_value()))
+    return ChangesSizes(call.schema->name());
   auto value = std::make_shared<ProbedValue>();
   value->kind = Kind::kTensor;
-  value->type = call.arguments[written]->type;
+  value->type = target->type;
   value->has_type = true;
   value->id = builder_.AddTensor(value->type);
   AITUNE_ASSIGN_OR_RETURN(
@@ -258,6 +281,10 @@ absl::StatusOr<ProbedRef> Interpreter::WrittenValue(const Invocation& call,
                 random    ? "it draws random numbers"
                 : unknown ? "it writes a value that depends on data"
                           : "it has no functional form"));
+  for (size_t probe = 0; probe < value->probes.size(); ++probe) {
+    if (value->tensor(probe).sizes() != target->tensor(probe).sizes())
+      return ChangesSizes(call.schema->name());
+  }
   functionalizer_.OwnStorage(value, /*tainted=*/true, /*constant=*/false, "");
   return value;
 }
@@ -271,10 +298,7 @@ absl::Status Interpreter::WriteBack(const Invocation& call,
         absl::StrCat(name, " gives a value of unknown type"));
   }
   AITUNE_ASSIGN_OR_RETURN(ValueId id, functionalizer_.Read(*value));
-  if (value->type.sizes != target->type.sizes) {
-    return absl::UnimplementedError(
-        absl::StrCat(name, " changes the sizes of the tensor that it writes"));
-  }
+  if (value->type.sizes != target->type.sizes) return ChangesSizes(name);
   // An in-place operator keeps the dtype of its target, if it can.
   if (value->type.dtype != target->type.dtype) {
     const at::ScalarType from = ToScalarType(value->type.dtype),

@@ -252,6 +252,9 @@ class Interpreter {
   // Limits the region to sizes for which aten::squeeze removes the axes that it
   // removes at the anchor.
   absl::Status SettleSqueeze(const Invocation& call);
+  // Limits the region to sizes for which the same axis ends the diagonal that
+  // aten::diagonal gives, and for which it has elements, or none.
+  absl::Status SettleDiagonal(const Invocation& call);
   // Limits the bounds of a slice to 0 and the size of its axis. Returns the
   // axis and its new size; not set when they depend on data.
   absl::StatusOr<std::optional<std::pair<int64_t, SizeExpression>>> ClampSlice(

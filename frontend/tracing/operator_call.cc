@@ -128,6 +128,9 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
   }
   if (call.schema->name() == "aten::squeeze" && op.has_typed_tensor_first())
     AITUNE_RETURN_IF_ERROR(SettleSqueeze(call));
+  if (call.schema->name() == "aten::diagonal" &&
+      call.schema->overload_name().empty() && op.has_typed_tensor_first())
+    AITUNE_RETURN_IF_ERROR(SettleDiagonal(call));
   if (call.schema->name() == "aten::slice" && !AllUniform(call.arguments)) {
     AITUNE_ASSIGN_OR_RETURN(op.traits.sliced, ClampSlice(call));
   }

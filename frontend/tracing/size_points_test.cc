@@ -104,6 +104,19 @@ INSTANTIATE_TEST_SUITE_P(
              kImage,
              {{500, 300}, {124, 124}, {123, 124}},
              2},
+        // Of the shorter of two axes, whose diagonal may begin beside the
+        // first.
+        Case{"diagonal",
+             "  y = x[0, 0]\n  return y.diagonal() * 2, x.diagonal(0, 2, -1) + "
+             "1",
+             kImage,
+             {{500, 300}, {300, 500}, {7, 7}, {1, 9}, {9, 1}, {511, 512}},
+             2},
+        Case{"diagonal_beside",
+             "  y = x[0, 0]\n  return y.diagonal(3) * 2, y.diagonal(3).sum()",
+             kImage,
+             {{500, 300}, {300, 500}, {4, 7}, {5, 7}, {9, 4}, {9, 2}, {1, 3}},
+             3},
         Case{"unequal_tuple",
              "  h, v = x.size(2), x.size(3)\n"
              "  if (h, v) != (32, 33):\n    return x * 2\n"

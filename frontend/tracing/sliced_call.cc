@@ -3,6 +3,8 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <cstdlib>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -163,6 +165,36 @@ absl::Status Interpreter::SettleSqueeze(const Invocation& call) {
         {decides}, Reason(absl::StrCat(what, " depends on the size")));
   }
   return KeepProbes(what);
+}
+
+absl::Status Interpreter::SettleDiagonal(const Invocation& call) {
+  const std::vector<SizeExpression>& sizes = call.arguments[0]->type.sizes;
+  const auto rank = static_cast<int64_t>(sizes.size());
+  std::vector<int64_t> numbers;  // the offset and the two axes
+  for (size_t i = 1; i < call.arguments.size(); ++i) {
+    if (call.arguments[i]->kind != Kind::kPlain) return absl::OkStatus();
+    AITUNE_ASSIGN_OR_RETURN(numbers.emplace_back(),
+                            UniformInt(call.arguments[i], "a diagonal"));
+  }
+  const auto size_of = [&](int64_t axis) {
+    const int64_t at = axis < 0 ? axis + rank : axis;
+    return at < 0 || at >= rank ? nullptr : &sizes[static_cast<size_t>(at)];
+  };
+  const SizeExpression *const rows = size_of(numbers[1]), *const columns =
+                                                              size_of(
+                                                                  numbers[2]);
+  const int64_t offset = numbers[0];
+  if (rows == nullptr || columns == nullptr || std::abs(offset) > INT32_MAX)
+    return absl::OkStatus();
+  const SizeExpression down = *rows + std::min<int64_t>(offset, 0),
+                       right = *columns + -std::max<int64_t>(offset, 0);
+  const char* const what = "the axis at whose end a diagonal ends";
+  AITUNE_ASSIGN_OR_RETURN(
+      const bool ends_below,
+      IsNonNegative(fitter_.Simplify(right + down * -1), what));
+  if (offset == 0) return absl::OkStatus();
+  return IsNonNegative(ends_below ? down : right, "whether a diagonal is there")
+      .status();
 }
 
 absl::StatusOr<std::optional<std::pair<int64_t, SizeExpression>>>

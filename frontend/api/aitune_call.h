@@ -143,7 +143,9 @@ AIT_API ait_error* ait_result_tensor(const ait_result* result, size_t index,
  * for NULL), and each in depth-first order of the nesting, with the kind
  * AIT_TENSOR, AIT_NUMBER, AIT_TEXT or AIT_NONE. `name` says where it is, as
  * Python would index the result, such as "[0]['mask']" ("": it is the result).
- * Objects and complex numbers are left out. Otherwise as ait_result_tensor;
+ * The keys of a dict are values, too, if they are tensors, each before its own:
+ * ".keys()[0]" and ".values()[0]". An undefined tensor is None. Objects and
+ * complex numbers are left out. Otherwise as ait_result_tensor;
  * tensor->struct_size must be that of a structure with `kind`. */
 AIT_API size_t ait_result_values(const ait_result* result);
 AIT_API ait_error* ait_result_value(const ait_result* result, size_t index,

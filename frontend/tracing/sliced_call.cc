@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -184,7 +183,8 @@ absl::Status Interpreter::SettleDiagonal(const Invocation& call) {
                                                               size_of(
                                                                   numbers[2]);
   const int64_t offset = numbers[0];
-  if (rows == nullptr || columns == nullptr || std::abs(offset) > INT32_MAX)
+  if (rows == nullptr || columns == nullptr || offset < -INT32_MAX ||
+      offset > INT32_MAX)
     return absl::OkStatus();
   const SizeExpression down = *rows + std::min<int64_t>(offset, 0),
                        right = *columns + -std::max<int64_t>(offset, 0);

@@ -8,6 +8,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/cuda/cuda_instance.h"
+#include "runtime/cuda/graph_reason.h"
 #include "runtime/cuda/instance_cache.h"
 #include "runtime/cuda/own_memory.h"
 #include "runtime/cuda/profiler_range.h"
@@ -24,26 +25,6 @@ using Addresses = absl::InlinedVector<void*, 16>;
 
 // So often in turn a recording may fail before no more is tried.
 constexpr int kMostFailures = 5;
-
-std::string Skipped(const Step& step, std::string_view more) {
-  return absl::StrCat("skipping CUDA graphs due to unsupported operations: ",
-                      step.fallback().operator_(), " runs in LibTorch (",
-                      step.fallback().reason(), ")", std::string(more));
-}
-
-// Why no graph is even tried; empty when one is.
-std::string FindGraphReason(const LoadedPlan& loaded, bool records_regions) {
-  for (const Step& step : loaded.plan().steps()) {
-    if (!step.has_fallback()) continue;
-    if (!records_regions) return Skipped(step, "");
-    // A graph gives the same objects each time.
-    for (int32_t value : loaded.output_values()) {
-      if (loaded.values()[value].storage == ValueProto::OPAQUE)
-        return Skipped(step, ", and an output is not a tensor of known size");
-    }
-  }
-  return "";
-}
 
 Addresses InputAddresses(absl::Span<const TensorView> inputs) {
   Addresses addresses;

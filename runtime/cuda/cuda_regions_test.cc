@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // Twice, then a region of LibTorch's that adds one.
-ExecutablePlan TwiceAndOne() {
+ExecutablePlan TwiceAndOne(const char* one = "mylib::add_one") {
   TestPlan plan;
   const SizeExpression n = plan.Symbol(1, 1 << 20, 0, 0);
   const int x = plan.Input({n}), t = plan.Arena({n}), y = plan.Output({n});
@@ -27,7 +27,7 @@ ExecutablePlan TwiceAndOne() {
   *launch->mutable_grid_x() = ToProto(n);
   launch->set_block_x(32);
   FallbackCall* call = plan.AddStep({t}, {y})->mutable_fallback();
-  call->set_operator_("mylib::add_one");
+  call->set_operator_(one);
   call->set_reason("not imported");
   plan.plan.add_output_values(y);
   plan.plan.set_device("cuda");
@@ -81,13 +81,15 @@ struct FakeRecorder : RegionRecorder {
 
 class RegionTest : public CudaExecutableTest {
  protected:
-  void LoadRegion(bool recordable, bool with_recorder = true) {
+  void LoadRegion(bool recordable, bool with_recorder = true,
+                  const char* operators = "mylib::add_one") {
     CudaExecutable::Options options;
     if (with_recorder) options.recorder = recorder_;
     std::vector<std::unique_ptr<FallbackRegion>> regions;
     regions.push_back(std::make_unique<AddOne>(recordable));
-    auto loaded = CudaExecutable::Load(FakeDevice(), TwiceAndOne(), {"cubin"},
-                                       {}, std::move(regions), options);
+    auto loaded =
+        CudaExecutable::Load(FakeDevice(), TwiceAndOne(operators), {"cubin"},
+                             {}, std::move(regions), options);
     ASSERT_TRUE(loaded.ok()) << loaded.status();
     executable_ = *std::move(loaded);
   }
@@ -141,6 +143,20 @@ TEST_F(RegionTest, ThatCannotBeRecordedRunsWithoutAGraphAndSaysWhy) {
             executable_->GraphReason().data());
   EXPECT_EQ(recorder_->recordings, 1);
   EXPECT_EQ(gpu.graph_launches, 0);
+}
+
+TEST_F(RegionTest, OfASolverIsNeverTried) {
+  for (const char* operators :
+       {"aten::linalg_eigvalsh", "aten::topk, aten::_linalg_solve_ex.result"}) {
+    LoadRegion(/*recordable=*/true, /*with_recorder=*/true, operators);
+    for (int i = 0; i < 3; ++i) {
+      y_.clear();
+      ASSERT_TRUE(Run(x_, y_).ok());
+      EXPECT_THAT(y_, ElementsAre(3, 5, 7));
+    }
+    EXPECT_THAT(executable_->GraphReason(), HasSubstr("cuSOLVER"));
+    EXPECT_EQ(recorder_->recordings, 0);
+  }
 }
 
 // LibTorch's scratch is one for all work of a stream.

@@ -115,9 +115,9 @@ class Converter {
   c10::IValue ConvertList(const c10::IValue& value,
                           const c10::ListType& type) const {
     c10::impl::GenericList list(type.getElementType());
-    const std::vector<c10::IValue> elements =
-        value.isTuple() ? value.toTupleRef().elements().vec()
-                        : value.toListRef().vec();
+    const c10::ArrayRef<c10::IValue> elements =
+        value.isTuple() ? value.toTupleRef().elements().asArrayRef()
+                        : value.toListRef();
     for (const c10::IValue& element : elements) {
       c10::IValue typed = Convert(element, type.getElementType());
       if (!Fits(typed, type.getElementType())) return value;

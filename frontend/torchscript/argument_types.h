@@ -31,8 +31,7 @@ c10::IValue WithContainerTypes(const c10::IValue& value,
 // with the types of its containers, and its types of numbers. 1 and a tensor of
 // one element are a float for a parameter that is a float; a tuple is a list
 // and a text a device for parameters that are. What does not fit stays as it
-// is. May throw
-// LibTorch's exceptions. Thread-safe.
+// is. May throw LibTorch's exceptions. Thread-safe.
 ValueList WithParameterTypes(const Model& model, const ValueList& arguments);
 // The same for parameters of these types.
 ValueList WithTypes(const std::vector<c10::TypePtr>& types,

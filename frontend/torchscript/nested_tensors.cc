@@ -156,11 +156,16 @@ void Pad(const Nested& nested) {
   made->destroy();
 }
 
-// Whether the node stands in the source of nn.TransformerEncoder.
+// Whether the node stands in the source of nn.TransformerEncoder: in its file,
+// or, as torch.jit.save writes a class that has another of its name beside it,
+// in a folder of that name.
 bool IsOfEncoder(const Node& node) {
   const auto& source = node.sourceRange().source();
-  return source != nullptr && source->filename().has_value() &&
-         absl::EndsWith(*source->filename(), "torch/nn/modules/transformer.py");
+  if (source == nullptr || !source->filename().has_value()) return false;
+  const std::string& file = *source->filename();
+  return absl::EndsWith(file, "torch/nn/modules/transformer.py") ||
+         absl::StrContains(file,
+                           "torch/nn/modules/transformer/___torch_mangle_");
 }
 
 // A scripted nn.TransformerEncoder makes a nested tensor, and gives its layers

@@ -147,6 +147,11 @@ constexpr char kEncoderFile[] =
 TEST(NestedTensors, OfAChoiceArePaddedTensors) {
   const Functions functions = Define(kChoice, kEncoderFile);
   EXPECT_FALSE(HasNested(*functions.padded));
+  // A second class of that name has a folder.
+  EXPECT_FALSE(HasNested(*Define(kChoice,
+                                 "code/__torch__/torch/nn/modules/transformer/"
+                                 "___torch_mangle_10.py")
+                              .padded));
   const c10::InferenceMode inference;
   at::Tensor x = torch::randn({3, 5, 8});
   for (const std::vector<int64_t>& lengths :

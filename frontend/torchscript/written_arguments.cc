@@ -14,11 +14,18 @@ bool IsTensor(const torch::jit::Value& value) {
 }  // namespace
 
 bool RunsUnknownProgram(const torch::jit::Node& node) {
-  static const auto* const names = new std::set<std::string>{
-      "prim::CallMethod",    "prim::CallFunction", "prim::Enter",
-      "prim::Exit",          "prim::fork",         "aten::wait",
-      "prim::awaitable_wait"};
-  return names->count(node.kind().toQualString()) > 0;
+  switch (node.kind()) {
+    case c10::prim::CallMethod:
+    case c10::prim::CallFunction:
+    case c10::prim::Enter:
+    case c10::prim::Exit:
+    case c10::prim::fork:
+    case c10::prim::awaitable_wait:
+    case c10::aten::wait:
+      return true;
+    default:
+      return false;
+  }
 }
 
 std::vector<size_t> WrittenArguments(const torch::jit::Node& node) {

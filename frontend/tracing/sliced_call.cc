@@ -179,9 +179,8 @@ absl::Status Interpreter::SettleDiagonal(const Invocation& call) {
     const int64_t at = axis < 0 ? axis + rank : axis;
     return at < 0 || at >= rank ? nullptr : &sizes[static_cast<size_t>(at)];
   };
-  const SizeExpression *const rows = size_of(numbers[1]), *const columns =
-                                                              size_of(
-                                                                  numbers[2]);
+  const SizeExpression* const rows = size_of(numbers[1]);
+  const SizeExpression* const columns = size_of(numbers[2]);
   const int64_t offset = numbers[0];
   if (rows == nullptr || columns == nullptr || offset < -INT32_MAX ||
       offset > INT32_MAX)

@@ -14,7 +14,7 @@ namespace {
 std::string Skipped(const Step& step, absl::string_view more) {
   return absl::StrCat("skipping CUDA graphs due to unsupported operations: ",
                       step.fallback().operator_(), " runs in LibTorch (",
-                      step.fallback().reason(), ")", std::string(more));
+                      step.fallback().reason(), ")", more);
 }
 
 // Operators that LibTorch computes by cuSOLVER, without their namespace.

@@ -219,11 +219,13 @@ void AttentionWriter::printAdjust(PointPrinter &printer,
   Type element = parts.operandTypes[3].getElementType();
   std::string mask = printer.pull(parts.operand(3), exprs);
   if (element.isInteger(1)) {
-    printer.line("return " + mask + " ? toLog2(x) : " + maskedScore() + ";");
+    printer.line("return choose(" + mask + ", toLog2(x), " + maskedScore() +
+                 ");");
   } else if (parts.attributes.contains("masked_score")) {
     printer.line("const float added = " + mask + ";");
-    printer.line("return added == " + floatConstant(mlir::ait::kMaskedPair) +
-                 " ? " + maskedScore() + " : toLog2(x + added);");
+    printer.line(
+        "return choose(added == " + floatConstant(mlir::ait::kMaskedPair) +
+        ", " + maskedScore() + ", toLog2(x + added));");
   } else {
     printer.line("return toLog2(x + toFloat(" + mask + "));");
   }

@@ -20,6 +20,14 @@ __device__ __forceinline__ float toLog2(float x) {
   return isinf(y) && !isinf(x) ? copysignf(3.40282347e+38f, x) : y;
 }
 
+// One of two numbers, both of which are computed: a branch for each pair would keep
+// the loads of a mask from being under way together.
+__device__ __forceinline__ float choose(bool first, float x, float y) {
+  float z;
+  asm("{\n.reg .pred p;\nsetp.ne.b32 p, %1, 0;\nselp.f32 %0, %2, %3, p;\n}" : "=f"(z) : "r"(static_cast<int>(first)), "f"(x), "f"(y));
+  return z;
+}
+
 __device__ __forceinline__ unsigned packPair(half, float low, float high) {
   unsigned pair;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));

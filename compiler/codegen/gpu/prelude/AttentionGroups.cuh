@@ -220,16 +220,24 @@ struct GroupAttention {
     auto weigh = [&](int step, float (&correction)[2]) {
       const int end = (step + 1) * Keys;
       const bool isWhole = end <= k.rows && (!Causal || end <= firstOfGroup + 1) && (!hasMask || firstOfGroup + 64 <= q.rows);
-      if (hasMask || !isWhole)
+      auto query = [&](int i) { return first + row + i / 2 % 2 * 8; };
+      auto key = [&](int i) { return step * Keys + i / 4 * 8 + lane % 4 * 2 + i % 2; };
+      if (isWhole) {
+        if constexpr (hasMask)
+#pragma unroll
+          for (int i = 0; i < Keys / 2; ++i)
+            scores[i] = adjust(scores[i] * scale, query(i), key(i));
+      } else {
 #pragma unroll
         for (int i = 0; i < Keys / 2; ++i) {
-          const int t = first + row + i / 2 % 2 * 8, s = step * Keys + i / 4 * 8 + lane % 4 * 2 + i % 2;
-          const bool isSeen = isWhole || s < k.rows && (!hasMask || t < q.rows) && (!Causal || s <= t);
+          const int t = query(i), s = key(i);
+          const bool isSeen = s < k.rows && (!hasMask || t < q.rows) && (!Causal || s <= t);
           if constexpr (hasMask)
             scores[i] = isSeen ? adjust(scores[i] * scale, t, s) : minusInfinity();
           else
             scores[i] = isSeen ? scores[i] : minusInfinity();
         }
+      }
       float shift[2];
 #pragma unroll
       for (int h = 0; h < 2; ++h) {

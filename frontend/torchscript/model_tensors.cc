@@ -278,6 +278,16 @@ absl::StatusOr<std::string> Hash(const Program& program) {
   for (const auto& [name, tensor] : program.tensors) {
     Add(name, &hash);
     if (!tensor.defined()) continue;
+    if (tensor.layout() == at::kSparse && tensor.device().is_cpu()) {
+      Add(absl::StrCat("sparse ", c10::toString(tensor.scalar_type()), "[",
+                       absl::StrJoin(tensor.sizes(), ","), "] of ",
+                       tensor._nnz(), tensor.is_coalesced() ? "" : " unsorted",
+                       ", ", tensor.sparse_dim(), " axes"),
+          &hash);
+      tensors.Add(tensor._indices());
+      tensors.Add(tensor._values());
+      continue;
+    }
     if (tensor.layout() != at::kStrided || !tensor.device().is_cpu() ||
         tensor.is_quantized() || !tensor.has_storage())
       return absl::UnimplementedError(

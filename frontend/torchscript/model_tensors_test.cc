@@ -1,4 +1,4 @@
-// The hash of models with objects as attributes.
+// The hash of models with objects or sparse tensors as attributes.
 #include "frontend/torchscript/model_tensors.h"
 
 #include <ATen/ATen.h>
@@ -102,6 +102,23 @@ absl::StatusOr<std::string> HashOfMethods(const std::string& first,
   const auto model = Model::FromModule(module);
   if (!model.ok()) return model.status();
   return ModelSha256(*model);
+}
+
+TEST(ModelSha256, IsOfSparseTensors) {
+  // A buffer of three by five with one number.
+  const auto hash_of = [](int64_t row, int64_t column, double number) {
+    torch::jit::Module module("__torch__.Whole");
+    const at::Tensor place = at::tensor({row, column}).view({2, 1});
+    module.register_buffer(
+        "heads", at::sparse_coo_tensor(place, at::tensor({number}), {3, 5}));
+    module.define("def forward(self, x: Tensor):\n  return x + 1\n");
+    return ModelSha256(*Model::FromModule(module));
+  };
+  const auto hash = hash_of(1, 2, 4.0);
+  ASSERT_TRUE(hash.ok()) << hash.status();
+  EXPECT_EQ(*hash_of(1, 2, 4.0), *hash);
+  EXPECT_NE(*hash_of(1, 3, 4.0), *hash);
+  EXPECT_NE(*hash_of(1, 2, 5.0), *hash);
 }
 
 TEST(ModelSha256, IsOfTheMethodsOfInterfaces) {

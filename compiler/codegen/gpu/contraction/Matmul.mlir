@@ -51,6 +51,25 @@ func.func private @bias_gelu(%x: tensor<?x128x768xf16, #batch>, %weight: tensor<
 // CHECK: many_rows(const half *in0, const half *in1, const half *packed, half *out0,
 // CHECK: packed += static_cast<long long>(blockIdx.y) * 524288;
 // CHECK-NEXT: multiplyTileByPackedGroups<Core, 128, 256, 4>(a, packed, 2048, shared);
+// Also in blocks that stay for many tiles: a warpgroup copies, two take turns.
+// CHECK-LABEL: === many_rows: persistent 64x256, 5 stages
+// CHECK: symbol: "many_rows" grid_x { value: 132 } block_x: 384 shared_memory: 204880
+// CHECK: void __launch_bounds__(384, 1) many_rows(
+// CHECK: using Core = PersistentGroups<half, 256, 5>;
+// CHECK: const TileOrder order{64, 16};
+// CHECK-NEXT: if (Core::copies()) {
+// CHECK-NEXT: groups.startToCopy(packed + order.column(blockIdx.x) * 524288ll, 2048);
+// CHECK-NEXT: for (int at = blockIdx.x; at < order.count(); at += gridDim.x) {
+// CHECK-NEXT: const Index m0 = order.row(at) * 64, n0 = order.column(at) * 256;
+// CHECK-NEXT: const Rows<half> a{in0, 2048, m0, 4096, 2048};
+// CHECK-NEXT: groups.copy(a, packed + order.column(at) * 524288ll, 2048);
+// CHECK: groups.startToMultiply();
+// CHECK: if (!groups.takes(2048))
+// CHECK-NEXT: continue;
+// CHECK-NEXT: groups.multiply(2048);
+// CHECK: const Pack<float, 8> sums = groups.take(part);
+// CHECK: if (m < 4096 && n < 4000) {
+// CHECK: store(out0 + m * 4000 + n
 func.func private @many_rows(%x: tensor<4096x2048xf16>, %weight: tensor<4000x2048xf16> {ait.constant}) -> tensor<4096x4000xf16> attributes {ait.kind = #ait.kind<matmul>} {
   %0 = ait.matmul %x, %weight {transpose_rhs} : (tensor<4096x2048xf16>, tensor<4000x2048xf16>) -> tensor<4096x4000xf16>
   return %0 : tensor<4096x4000xf16>

@@ -29,6 +29,14 @@ func.func private @groups(%x: tensor<256x1024xf16>, %w: tensor<512x1024xf16> {ai
   return %0 : tensor<256x512xf16>
 }
 
+// Of a weight that is packed.
+// CHECK-LABEL: === stays: persistent 64x192, 4 stages
+// CHECK-NOT: === stays
+func.func private @stays(%x: tensor<2048x1024xf16>, %w: tensor<512x1024xf16> {ait.constant}) -> tensor<2048x512xf16> attributes {ait.kind = #ait.kind<matmul>, ait.config = {algorithm = "persistent", m = 64 : i64, n = 192 : i64, stages = 4 : i64}} {
+  %0 = ait.matmul %x, %w {transpose_rhs} : (tensor<2048x1024xf16>, tensor<512x1024xf16>) -> tensor<2048x512xf16>
+  return %0 : tensor<2048x512xf16>
+}
+
 // CHECK-LABEL: === stream: stream 1x16, 4 stages
 // CHECK-NOT: === stream
 func.func private @stream(%x: tensor<1x1024xf16>, %w: tensor<4096x1024xf16> {ait.constant}) -> tensor<1x4096xf16> attributes {ait.kind = #ait.kind<matmul>, ait.config = {algorithm = "stream", m = 1 : i64, n = 16 : i64, stages = 4 : i64}} {

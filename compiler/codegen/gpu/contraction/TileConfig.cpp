@@ -47,6 +47,10 @@ constexpr TileConfig wgmma(int64_t m, int64_t n, int64_t groupM, int64_t groupN,
   return {TileConfig::Algorithm::Wgmma, m, n, groupM, groupN, 1, stages};
 }
 
+constexpr TileConfig persistent(int64_t m, int64_t n, int64_t stages) {
+  return {TileConfig::Algorithm::Persistent, m, n, 64, n, 1, stages};
+}
+
 constexpr TileConfig simt(int64_t m, int64_t n, int64_t stages) {
   return {TileConfig::Algorithm::Simt, m, n, 0, 0, 1, stages};
 }
@@ -72,6 +76,11 @@ const TileConfig kGroupTiles[] = {
     wgmma(128, 128, 64, 128, 3), wgmma(128, 192, 64, 192, 5),
     wgmma(128, 256, 64, 256, 4), wgmma(64, 128, 64, 128, 4),
     wgmma(64, 64, 64, 64, 4),
+};
+// Blocks that stay, with as many stages as fit.
+const TileConfig kPersistentTiles[] = {
+    persistent(64, 256, 5),
+    persistent(64, 192, 7),
 };
 // For a B of codes, by warps: one warp at most for each 64 rows, since each
 // that has the same rows of B widens them again.
@@ -142,11 +151,32 @@ constexpr double kInstructionsOfLoad = 2, kInstructionsOfCopy = 8,
 constexpr double kCopyLatency = 0.9, kEpilogue = 1.2, kClusterSum = 1.0,
                  kBlockSum = 1.0, kSliceSum = 0.05;
 
+/// The estimated microseconds of tiles in blocks that stay, which are good only
+/// for ranking. All blocks have as many tiles, and a warpgroup that stores
+/// while another one multiplies takes no time beside it.
+double estimatePersistent(const TileConfig &tile, const TileProblem &problem,
+                          const GpuTarget &target, int64_t elementBytes) {
+  const double depth = double(kStageBytes) / double(elementBytes),
+               steps = std::ceil(double(problem.k) / depth),
+               tiles = std::ceil(double(problem.m) / double(tile.m)) *
+                       std::ceil(double(problem.n) / double(tile.n)),
+               rounds = std::ceil(tiles / double(target.multiprocessors)),
+               operations = 2.0 * double(tile.m * tile.n) * depth,
+               bytes = double(tile.stageBytes());
+  const double step =
+      std::max(operations / (elementBytes == 1 ? kGroupCodeOperations
+                                               : kGroupOperations),
+               bytes * target.multiprocessors / kBytesIntoAll);
+  return rounds * steps * step + kEpilogue + kCopyLatency;
+}
+
 /// The estimated microseconds of a tile, which are good only for ranking.
 /// `step` is the time of one stage of operands: the maximum of its arithmetic,
 /// its copies and its latency.
 double estimate(const TileConfig &tile, const TileProblem &problem,
                 const GpuTarget &target, int64_t elementBytes) {
+  if (tile.isPersistent())
+    return estimatePersistent(tile, problem, target, elementBytes);
   double depth = static_cast<double>(kStageBytes / elementBytes);
   double steps = std::ceil(problem.k / depth / tile.splits);
   double blocks = std::ceil(double(problem.m) / tile.m) *
@@ -236,6 +266,13 @@ int64_t TileConfig::splitElements(int64_t k, int64_t elementBytes) const {
                        isWgmma() && widensB ? 2 * depth : depth);
 }
 
+int64_t TileConfig::persistentBlocks(int64_t rows, int64_t columns,
+                                     const GpuTarget &target) const {
+  return std::min<int64_t>(target.multiprocessors,
+                           llvm::divideCeil(rows, m) *
+                               llvm::divideCeil(columns, n));
+}
+
 int64_t TileConfig::stageBytes() const {
   return m * kStageBytes + n * (widensB ? kStageBytes / 2 : kStageBytes);
 }
@@ -256,7 +293,8 @@ int64_t TileConfig::residentBlocks() const {
 }
 
 std::vector<double> TileConfig::algorithmFeatures() const {
-  return {isWgmma() ? 1.0 : 0.0, isPacked ? 1.0 : 0.0, isStream() ? 1.0 : 0.0};
+  return {isWgmma() ? 1.0 : 0.0, isPacked ? 1.0 : 0.0, isStream() ? 1.0 : 0.0,
+          isPersistent() ? 1.0 : 0.0};
 }
 
 int64_t TileConfig::sharedBytes(int64_t elementBytes) const {
@@ -265,6 +303,8 @@ int64_t TileConfig::sharedBytes(int64_t elementBytes) const {
     return stages * n * (widensB ? kCodeStreamStep : kStreamStep) +
            m * (streamDepth * (widensB ? kWidenedBytes : elementBytes) +
                 (widensB ? 16 : 0) + slices * (n + 4) * 4);
+  if (isPersistent()) // two barriers of 8 bytes a stage
+    return stages * (stageBytes() + 16);
   int64_t fill = stages * (stageBytes() + (isPacked ? 8 : 0)),
           result = slices * m * (n + 4) * 4;
   return std::max(fill, result);
@@ -296,7 +336,8 @@ std::vector<RankedTile> rankTiles(const TileProblem &problem,
       // Smaller tiles do not become faster by packing, since they wait for more
       // than their copies.
       tile.isPacked =
-          tile.isWgmma() && problem.mayPackB && tile.m >= 128 && tile.n >= 192;
+          tile.isPersistent() || (tile.isWgmma() && problem.mayPackB &&
+                                  tile.m >= 128 && tile.n >= 192);
       while (tile.stages > 2 &&
              tile.sharedBytes(elementBytes) > target.sharedMemoryPerBlock)
         --tile.stages;
@@ -307,8 +348,8 @@ std::vector<RankedTile> rankTiles(const TileProblem &problem,
         // between other kernels its cluster waits for free multiprocessors: 2
         // to 3 us more in a transformer's layers.
         if (splits > 1 &&
-            ((tile.isWgmma() && !tile.widensB) || !mayHaveClusters ||
-             !problem.reducedIsStatic || target.major < 9 ||
+            (tile.isPersistent() || (tile.isWgmma() && !tile.widensB) ||
+             !mayHaveClusters || !problem.reducedIsStatic || target.major < 9 ||
              target.major >= 12 || problem.k < splits * depth * 2))
           continue;
         if (tile.sharedBytes(elementBytes) > target.sharedMemoryPerBlock)
@@ -339,6 +380,8 @@ std::vector<RankedTile> rankTiles(const TileProblem &problem,
     add(kTensorTiles);
   if (byGroups)
     add(kGroupTiles);
+  if (byGroups && isHalf && problem.mayPackB)
+    add(kPersistentTiles);
   if (element.isF32())
     add(kSimtTiles);
   // Tiles with equal estimates have an order too, so that the result does not
@@ -367,7 +410,7 @@ std::vector<TileConfig> chooseTiles(const TileProblem &problem,
       for (const TileConfig &other : chosen)
         same += other.m == tile.m && other.n == tile.n &&
                 other.slices == tile.slices &&
-                other.isWgmma() == tile.isWgmma();
+                other.algorithm == tile.algorithm;
       if (same > round || chosen.size() >= most ||
           time > 3 * ranked.front().microseconds ||
           (tile.splits > 1 && split >= most / 2))

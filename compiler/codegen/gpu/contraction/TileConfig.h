@@ -12,16 +12,19 @@
 
 namespace aitune {
 
-/// The parameters of one of four algorithms, which are template arguments of
+/// The parameters of one of five algorithms, which are template arguments of
 /// their device code: tensor cores by warps (mma, prelude/Tile.cuh), tensor
-/// cores by warpgroups (wgmma, prelude/Wgmma.cuh), fp32 arithmetic (simt,
-/// prelude/Tile.cuh), and streaming of B for few rows of A (stream,
+/// cores by warpgroups (wgmma, prelude/Wgmma.cuh), the same in blocks that stay
+/// for many tiles (persistent, prelude/PersistentGroups.cuh), fp32 arithmetic
+/// (simt, prelude/Tile.cuh), and streaming of B for few rows of A (stream,
 /// prelude/Stream.cuh). With a B of codes that are widened, mma and stream are
 /// those of prelude/Codes.cuh and wgmma that of prelude/CodeGroups.cuh.
 struct TileConfig {
   enum class Algorithm {
     Mma,
     Wgmma, ///< needs f16, bf16 or codes, B given by rows, and Hopper
+    /// needs f16 or bf16, known sizes, a B that is packed at load, and Hopper
+    Persistent,
     Simt,
     Stream, ///< reads each row of B once
   };
@@ -33,8 +36,8 @@ struct TileConfig {
   int64_t slices = 1; ///< groups of warps that split a stage's depth
   int64_t stages = 1; ///< stages of operands in shared memory at a time
   int64_t splits = 1; ///< blocks of a cluster that split the reduced axis
-  /// With wgmma: whether B is packed at load, so that the copy engine can copy
-  /// it.
+  /// With wgmma and persistent: whether B is packed at load, so that the copy
+  /// engine can copy it.
   bool isPacked = false;
   /// With stream: the number of reduced elements, rounded up.
   int64_t streamDepth = 0;
@@ -44,10 +47,13 @@ struct TileConfig {
 
   /// The threads of a block of simt and of stream.
   static constexpr int64_t kPlainThreads = 256;
+  /// The threads of a block of persistent: a warpgroup copies, two multiply.
+  static constexpr int64_t kPersistentThreads = 384;
 
   bool isStream() const { return algorithm == Algorithm::Stream; }
   bool isSimt() const { return algorithm == Algorithm::Simt; }
   bool isWgmma() const { return algorithm == Algorithm::Wgmma; }
+  bool isPersistent() const { return algorithm == Algorithm::Persistent; }
   /// Whether the number of stages belongs to the tile and is not searched for.
   bool hasFixedStages() const { return isStream(); }
   /// The number of threads of a block.
@@ -56,6 +62,8 @@ struct TileConfig {
     case Algorithm::Simt:
     case Algorithm::Stream:
       return kPlainThreads;
+    case Algorithm::Persistent:
+      return kPersistentThreads;
     case Algorithm::Wgmma: // a warpgroup for 64 rows of the left operand
       return (widensB ? n : m) * 2;
     case Algorithm::Mma:
@@ -78,8 +86,12 @@ struct TileConfig {
   std::vector<double> algorithmFeatures() const;
   /// A text for people, such as "mma 64x32, 2 slices, 6 stages, 4 splits".
   std::string description() const;
-  /// The algorithm's name: "mma", "wgmma", "simt" or "stream".
+  /// The algorithm's name: "mma", "wgmma", "persistent", "simt" or "stream".
   const char *algorithmName() const;
+  /// With persistent: the blocks that stay, of a problem of so many rows and
+  /// columns.
+  int64_t persistentBlocks(int64_t rows, int64_t columns,
+                           const GpuTarget &target) const;
   /// The C++ type of the core, such as `MmaCore<half, 64, 32, ...>`, for
   /// operands of these C++ types; empty for an algorithm without cores.
   std::string core(const std::string &element, const std::string &elementOfB,

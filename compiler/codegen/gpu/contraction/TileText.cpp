@@ -15,6 +15,8 @@ const char *TileConfig::algorithmName() const {
     return "mma";
   case Algorithm::Wgmma:
     return "wgmma";
+  case Algorithm::Persistent:
+    return "persistent";
   case Algorithm::Simt:
     return "simt";
   case Algorithm::Stream:
@@ -30,7 +32,7 @@ std::string TileConfig::description() const {
     text += llvm::formatv(", {0} slices", slices);
   if (splits > 1)
     text += llvm::formatv(", {0} splits", splits);
-  if (isPacked)
+  if (isPacked && !isPersistent())
     text += ", packed";
   return text;
 }
@@ -70,6 +72,8 @@ std::string TileConfig::core(const std::string &element,
                              bool rowsOfB) const {
   if (isStream())
     return "";
+  if (isPersistent())
+    return llvm::formatv("PersistentGroups<{0}, {1}, {2}>", element, n, stages);
   if (isSimt())
     return llvm::formatv("SimtCore<{0}, {1}>", m, n);
   if (widensB && isWgmma())
@@ -90,13 +94,15 @@ std::string TileConfig::deviceCode(Type element) const {
     text += part;
     text += "\n";
   };
-  if (isWgmma()) {
+  if (isWgmma() || isPersistent()) {
     // Multiplies 64 rows of A with all rows of B; with widensB, 64 rows of B
     // with all rows of A.
     add(WarpgroupInstruction{element, widensB ? m : n, widensB}.define(
         "multiplyGroup"));
     add(preludeText("Wgmma"));
   }
+  if (isPersistent())
+    add(preludeText("PersistentGroups"));
   if (widensB)
     add(preludeText("Codes"));
   else if (isStream())

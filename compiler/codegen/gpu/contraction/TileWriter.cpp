@@ -24,6 +24,11 @@ std::string TileWriter::offset(PointPrinter &printer, const OperandView &view) {
   return text == "0" ? name : name + " + " + text;
 }
 
+/// The elements of k in a stage.
+static int64_t depthOf(const TileKernel &kernel) {
+  return 128 / cudaBytes(kernel.element);
+}
+
 /// How many parts a size has; 0 if it is not known.
 static int64_t countParts(AffineExpr size, int64_t part) {
   auto constant = dyn_cast<AffineConstantExpr>(size);
@@ -66,14 +71,30 @@ bool TileWriter::readsWholeTensor() const {
       });
 }
 
+int64_t TileWriter::lanes() const {
+  return isa<AffineDimExpr>(kernel.resultDims.back())
+             ? epilogue.lanes(kernel.columnSize)
+             : 1;
+}
+
+void TileWriter::printElements(PointPrinter &printer, int64_t lanes,
+                               const std::string &m, const std::string &n,
+                               const std::string &pack) {
+  SmallVector<AffineExpr> sizes;
+  for (AffineExpr dim : kernel.rowDims)
+    sizes.push_back(dims.size(cast<AffineDimExpr>(dim).getPosition()));
+  bindAxes(printer, kernel.rowDims, sizes, m, "d", &epilogue);
+  if (auto dim = dyn_cast<AffineDimExpr>(kernel.resultDims.back()))
+    printer.current->bindings[dim.getPosition()] = n;
+  epilogue.print(printer, lanes, n, pack);
+}
+
 void TileWriter::writeEpilogue(PointPrinter &printer,
                                const TileConfig &config) {
   auto index = [&](AffineExpr expr) { return printer.index(expr); };
   const std::string sum = cudaType(parts.resultType.getElementType());
   // In packs of the tile's rows.
-  int64_t lanes = epilogue.lanes(kernel.columnSize), threads = config.threads();
-  if (!isa<AffineDimExpr>(kernel.resultDims.back()))
-    lanes = 1;
+  const int64_t lanes = this->lanes(), threads = config.threads();
   const int64_t stride = config.n + 4, elements = config.m * config.n,
                 step = threads * lanes * config.splits;
   if (config.splits > 1) {
@@ -100,13 +121,7 @@ void TileWriter::writeEpilogue(PointPrinter &printer,
     printer.line(
         llvm::formatv("const Pack<{4}, {0}> {5} = {1}(tile + {6} * {2} + {3});",
                       lanes, summed, stride, column, sum, pack, row));
-    SmallVector<AffineExpr> sizes;
-    for (AffineExpr dim : kernel.rowDims)
-      sizes.push_back(dims.size(cast<AffineDimExpr>(dim).getPosition()));
-    bindAxes(printer, kernel.rowDims, sizes, m, "d", &epilogue);
-    if (auto dim = dyn_cast<AffineDimExpr>(kernel.resultDims.back()))
-      printer.current->bindings[dim.getPosition()] = n;
-    epilogue.print(printer, lanes, n, pack);
+    printElements(printer, lanes, m, n, pack);
   };
   const std::string isInside = "{0} < " + index(kernel.rowSize) + " && {1} < " +
                                index(kernel.columnSize);
@@ -159,41 +174,101 @@ void TileWriter::writeEpilogue(PointPrinter &printer,
       });
 }
 
-absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
-                                                     const TileConfig &config) {
-  PrintScope root;
-  PointPrinter printer(dims);
-  printer.current = &root;
-  epilogue.setUp(printer);
-  auto index = [&](AffineExpr expr) { return printer.index(expr); };
-  const std::string element = cudaType(kernel.element),
-                    elementOfB = cudaType(kernel.b.elementType),
-                    sum = cudaType(parts.resultType.getElementType());
-  const int64_t depth = 128 / cudaBytes(kernel.element),
-                threads = config.threads();
+void TileWriter::writePersistent(PointPrinter &printer,
+                                 const TileConfig &config, int64_t steps) {
+  const std::string k = printer.index(kernel.reducedSize),
+                    loop = "for (int at = blockIdx.x; at < order.count(); at "
+                           "+= gridDim.x)",
+                    firstRow = llvm::formatv("order.row(at) * {0}", config.m),
+                    firstColumn =
+                        llvm::formatv("order.column(at) * {0}", config.n);
+  auto part = [&](const char *tile) {
+    return llvm::formatv("packed + order.column({0}) * {1}ll", tile,
+                         steps * config.n * depthOf(kernel))
+        .str();
+  };
+  auto noBindings = [](PrintScope &) {};
+  printer.line("Core groups(shared);");
+  printer.line(
+      llvm::formatv("const TileOrder order{{{0}, {1}};",
+                    printer.index(kernel.rowSize.ceilDiv(config.m)),
+                    printer.index(kernel.columnSize.ceilDiv(config.n))));
+  printer.block("if (Core::copies())", noBindings, [&] {
+    printer.line("groups.startToCopy(" + part("blockIdx.x") + ", " + k + ");");
+    printer.block(loop, noBindings, [&] {
+      printer.line("const Index m0 = " + firstRow + ", n0 = " + firstColumn +
+                   ";");
+      prefetchConstants(printer, config);
+      declareA(printer);
+      printer.line("groups.copy(a, " + part("at") + ", " + k + ");");
+    });
+  });
+  printer.block("else", noBindings, [&] {
+    printer.line("groups.startToMultiply();");
+    printer.block(loop, noBindings, [&] {
+      printer.line("if (!groups.takes(" + k + "))");
+      printer.line("  continue;");
+      printer.line("groups.multiply(" + k + ");");
+      printer.line("const Index m0 = " + firstRow + ", n0 = " + firstColumn +
+                   ";");
+      const int64_t lanes = this->lanes();
+      const std::string sum = cudaType(parts.resultType.getElementType());
+      printer.line("#pragma unroll");
+      printer.block(
+          llvm::formatv("for (int part = 0; part < {0}; ++part)",
+                        config.n / 16),
+          noBindings, [&] {
+            printer.line(llvm::formatv(
+                "const Pack<{0}, 8> sums = groups.take(part);", sum));
+            printer.line("#pragma unroll");
+            printer.block(
+                llvm::formatv("for (int lane = 0; lane < 8; lane += {0})",
+                              lanes),
+                noBindings, [&] {
+                  printer.line("const Index m = m0 + Core::rowOf(part), n = n0 "
+                               "+ Core::columnOf(part) + lane;");
+                  printer.block(
+                      "if (m < " + printer.index(kernel.rowSize) + " && n < " +
+                          printer.index(kernel.columnSize) + ")",
+                      noBindings, [&] {
+                        printer.line(llvm::formatv("const Pack<{0}, {1}> sum = "
+                                                   "load<{1}>(&sums[lane]);",
+                                                   sum, lanes));
+                        printElements(printer, lanes, "m", "n", "sum");
+                        printer.flushStores();
+                      });
+                });
+          });
+    });
+  });
+}
 
-  if (const std::string core = config.core(
-          kernel.element.isUnsignedInteger(8) ? "unsigned char" : element,
-          elementOfB, kernel.rowsOfB);
-      !core.empty())
-    printer.line("using Core = " + core + ";");
-  printer.line("extern __shared__ __align__(1024) unsigned char shared[];");
-  printer.line("launchNext(nextWaits);");
-  const AffineExpr rowTiles = kernel.rowSize.ceilDiv(config.m),
-                   columnTiles = kernel.columnSize.ceilDiv(config.n),
-                   one = getAffineConstantExpr(1, kernel.element.getContext());
-  // Where the other axes may be too short, the first has all tiles, in the same
-  // order.
-  const bool isFlat =
-      !fitsLaterGridAxis(columnTiles, symbols) ||
-      !fitsLaterGridAxis(kernel.batchSize * config.splits, symbols);
+/// Prefetches the constants of the epilogue, which are in memory as B is.
+void TileWriter::prefetchConstants(PointPrinter &printer,
+                                   const TileConfig &config) {
+  for (BlockArgument argument : parts.function.getArguments()) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    unsigned number = argument.getArgNumber();
+    if (type && type.getRank() == 1 && argument != kernel.a.argument &&
+        argument != kernel.b.argument && isThereBefore(argument) &&
+        mlir::ait::getSymbolicSizes(type).front() == kernel.columnSize)
+      printer.line(llvm::formatv("prefetchColumns<{0}>({1}, n0, {2});",
+                                 config.n, inputName(number),
+                                 printer.index(kernel.columnSize)));
+  }
+}
+
+void TileWriter::writeTile(PointPrinter &printer, const TileConfig &config,
+                           bool isFlat, int64_t steps) {
+  auto index = [&](AffineExpr expr) { return printer.index(expr); };
   std::string row = "blockIdx.x", column = "blockIdx.y",
               batch = config.splits > 1
                           ? llvm::formatv("blockIdx.z / {0}", config.splits)
                           : std::string("blockIdx.z");
   if (isFlat) {
-    const std::string rows = printer.divisor(rowTiles),
-                      columns = printer.divisor(columnTiles);
+    const std::string rows = printer.divisor(kernel.rowSize.ceilDiv(config.m)),
+                      columns =
+                          printer.divisor(kernel.columnSize.ceilDiv(config.n));
     printer.line(llvm::formatv("const Index rowTile = blockIdx.x % {0}, "
                                "columnTile = blockIdx.x / {0} % {1};",
                                rows, columns));
@@ -224,27 +299,51 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
   declareA(printer);
   if (!config.isPacked)
     declareB(printer);
-  const int64_t steps = countParts(kernel.reducedSize, depth);
   if (config.isPacked)
     printer.line(llvm::formatv("packed += static_cast<long long>({0}) * {1};",
-                               column, steps * config.n * depth));
-  // Prefetch the constants of the epilogue, which are in memory as B is.
-  for (BlockArgument argument : parts.function.getArguments()) {
-    auto type = dyn_cast<RankedTensorType>(argument.getType());
-    unsigned number = argument.getArgNumber();
-    if (type && type.getRank() == 1 && argument != kernel.a.argument &&
-        argument != kernel.b.argument && isThereBefore(argument) &&
-        mlir::ait::getSymbolicSizes(type).front() == kernel.columnSize)
-      printer.line(llvm::formatv("prefetchColumns<{0}>({1}, n0, {2});",
-                                 config.n, inputName(number),
-                                 index(kernel.columnSize)));
-  }
-  printer.line(config.product(sum, element, elementOfB, kernel.b.isConstant,
-                              first, last));
+                               column, steps * config.n * depthOf(kernel)));
+  prefetchConstants(printer, config);
+  printer.line(config.product(
+      cudaType(parts.resultType.getElementType()), cudaType(kernel.element),
+      cudaType(kernel.b.elementType), kernel.b.isConstant, first, last));
 
   writeEpilogue(printer, config);
   if (config.splits > 1)
     printer.line("syncCluster();");
+}
+
+absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
+                                                     const TileConfig &config) {
+  PrintScope root;
+  PointPrinter printer(dims);
+  printer.current = &root;
+  epilogue.setUp(printer);
+  auto index = [&](AffineExpr expr) { return printer.index(expr); };
+  const std::string element = cudaType(kernel.element),
+                    elementOfB = cudaType(kernel.b.elementType),
+                    sum = cudaType(parts.resultType.getElementType());
+  const int64_t depth = depthOf(kernel), threads = config.threads();
+
+  if (const std::string core = config.core(
+          kernel.element.isUnsignedInteger(8) ? "unsigned char" : element,
+          elementOfB, kernel.rowsOfB);
+      !core.empty())
+    printer.line("using Core = " + core + ";");
+  printer.line("extern __shared__ __align__(1024) unsigned char shared[];");
+  printer.line("launchNext(nextWaits);");
+  const AffineExpr rowTiles = kernel.rowSize.ceilDiv(config.m),
+                   columnTiles = kernel.columnSize.ceilDiv(config.n),
+                   one = getAffineConstantExpr(1, kernel.element.getContext());
+  // Where the other axes may be too short, the first has all tiles, in the same
+  // order.
+  const bool isFlat =
+      !fitsLaterGridAxis(columnTiles, symbols) ||
+      !fitsLaterGridAxis(kernel.batchSize * config.splits, symbols);
+  const int64_t steps = countParts(kernel.reducedSize, depth);
+  if (config.isPersistent())
+    writePersistent(printer, config, steps);
+  else
+    writeTile(printer, config, isFlat, steps);
   if (!printer.error.empty())
     return absl::UnimplementedError(printer.error);
 
@@ -292,14 +391,23 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
       config.deviceCode(kernel.element) + "// " + name.str() + ": " +
       candidate.description + "\n";
   const int64_t resident = config.residentBlocks();
-  std::string head = kernelHead(name, threads, parameters, symbols,
-                                resident > 1 ? resident : 0);
+  std::string head =
+      kernelHead(name, threads, parameters, symbols,
+                 resident > 1 || config.isPersistent() ? resident : 0);
   if (config.splits > 1)
     head.insert(head.find("__launch_bounds__"),
                 llvm::formatv("__cluster_dims__(1, 1, {0}) ", config.splits));
   candidate.text += packing + head + root.text + "}\n";
+  auto constantOf = [](AffineExpr size) {
+    return cast<AffineConstantExpr>(size).getValue();
+  };
   const SmallVector<AffineExpr> grid =
-      isFlat
+      config.isPersistent()
+          ? SmallVector<AffineExpr>{one * config.persistentBlocks(
+                                              constantOf(kernel.rowSize),
+                                              constantOf(kernel.columnSize),
+                                              target)}
+      : isFlat
           ? SmallVector<AffineExpr>{rowTiles * columnTiles * kernel.batchSize,
                                     one, one * config.splits}
           : SmallVector<AffineExpr>{rowTiles, columnTiles,

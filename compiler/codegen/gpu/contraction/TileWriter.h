@@ -58,8 +58,22 @@ private:
   void declareB(PointPrinter &printer);
   /// Whether the epilogue reads a tensor of as many elements as the result.
   bool readsWholeTensor() const;
+  void prefetchConstants(PointPrinter &printer, const TileConfig &config);
+  /// The number of neighbouring elements that the epilogue computes together.
+  int64_t lanes() const;
+  /// The epilogue of `lanes` elements, whose sums are `pack`, from row `m` and
+  /// column `n` on.
+  void printElements(PointPrinter &printer, int64_t lanes, const std::string &m,
+                     const std::string &n, const std::string &pack);
   /// From the sums in `tile` to the stores of the results.
   void writeEpilogue(PointPrinter &printer, const TileConfig &config);
+  /// The body of a block that has one tile; `isFlat`: the grid's first axis has
+  /// all of them.
+  void writeTile(PointPrinter &printer, const TileConfig &config, bool isFlat,
+                 int64_t steps);
+  /// The body of a block that stays: all of its tiles.
+  void writePersistent(PointPrinter &printer, const TileConfig &config,
+                       int64_t steps);
 
   ContractionParts &parts;
   DimTable &dims;

@@ -1,0 +1,165 @@
+// Products by warpgroups in blocks that stay for many tiles (Hopper alone), with B as
+// packColumns packed it at load. The first warpgroup of a block copies, through all
+// tiles. The two others take turns: one multiplies a tile of 64 rows while the other
+// stores the tile before, so that the tensor cores have work all the time.
+// `multiplyGroup` is as in Wgmma.cuh. (Blocks of a cluster that copy B for each other,
+// and two warpgroups with one tile, were no faster on an H200.)
+
+// The order of tiles: bands of 16 of them downwards, in a band columns of tiles from
+// left to right, so that what blocks read at a time is little.
+struct TileOrder {
+  int rows, columns; // numbers of tiles
+  __device__ __forceinline__ int count() const { return rows * columns; }
+  __device__ __forceinline__ int band(int tile) const { return tile / (16 * columns) * 16; }
+  __device__ __forceinline__ int height(int tile) const {
+    const int left = rows - band(tile);
+    return left < 16 ? left : 16;
+  }
+  __device__ __forceinline__ int row(int tile) const { return band(tile) + tile % (16 * columns) % height(tile); }
+  __device__ __forceinline__ int column(int tile) const { return tile % (16 * columns) / height(tile); }
+};
+
+template <typename T, int BN, int Stages> struct PersistentGroups {
+  using Sum = typename SumOf<T>::Type;
+  static constexpr int BM = 64, depth = 128 / sizeof(T), bytesA = BM * 128, bytesB = BN * 128, bytes = bytesA + bytesB;
+  // Registers of a thread that copies and of one that multiplies; of 65536.
+  static constexpr int registersToCopy = 56, registersToMultiply = 224;
+
+  const unsigned base;
+  // The stage that is filled or read next, and the parity of the phase that is
+  // awaited there.
+  int slot = 0;
+  unsigned parity;
+  int turn = 0;  // which of the two warpgroups has the next tile
+  int ahead = 0; // parts of B that are under way already
+  Sum sums[BN / 2];
+
+  // To be called by all threads.
+  __device__ __forceinline__ explicit PersistentGroups(unsigned char *shared)
+      : base(sharedAddress(shared)), parity(copies() ? 1 : 0) {
+    if (threadIdx.x == 0) {
+#pragma unroll
+      for (int s = 0; s < Stages; ++s) {
+        initBarrier(full(s), 128 + 1);
+        initBarrier(empty(s), 4);
+      }
+      asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    __syncthreads();
+  }
+  static __device__ __forceinline__ bool copies() { return threadIdx.x < 128; }
+  static __device__ __forceinline__ int group() { return threadIdx.x / 128 - 1; }
+  __device__ __forceinline__ unsigned full(int s) const { return base + Stages * bytes + s * 16; }
+  __device__ __forceinline__ unsigned empty(int s) const { return full(s) + 8; }
+  __device__ __forceinline__ void advance(int steps) {
+    slot += steps;
+    parity ^= slot / Stages & 1;
+    slot %= Stages;
+  }
+  static __device__ __forceinline__ int stepsOf(int k) { return (k + depth - 1) / depth; }
+
+  // Starts to copy B's part of a step, with one thread.
+  __device__ __forceinline__ void copyB(const T *packed, int step, int s) {
+    copyPiece(base + s * bytes + bytesA, packed + static_cast<long long>(step) * (BN * depth), bytesB, full(s));
+  }
+  // Before a thread that copies copies anything; B's part of its first tile begins at
+  // `packed`. Waits for the kernel before, for A.
+  __device__ __forceinline__ void startToCopy(const T *packed, int k) {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(registersToCopy));
+    const int steps = stepsOf(k);
+    ahead = steps < Stages ? steps : Stages;
+    if (threadIdx.x == 0)
+      for (int s = 0; s < ahead; ++s)
+        copyB(packed, s, s);
+    waitForPrevious();
+  }
+  template <typename A> __device__ __forceinline__ void copy(const A &a, const T *packed, int k) {
+    TileFill<A, BM, 8, 128, depth> fill(a, 0);
+    const int steps = stepsOf(k);
+#pragma unroll 1
+    for (int s = 0; s < steps; ++s) {
+      awaitBarrier(empty(slot), parity);
+      if (ahead > 0)
+        --ahead;
+      else if (threadIdx.x == 0)
+        copyB(packed, s, slot);
+      fill.fill(a, base + slot * bytes);
+      asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(full(slot)) : "memory");
+      advance(1);
+    }
+  }
+
+  __device__ __forceinline__ void startToMultiply() {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(registersToMultiply));
+    if (group() == 1)
+      passTurn();
+    waitForPrevious();
+  }
+  // Whether the next tile is this warpgroup's. If not, it is passed over.
+  __device__ __forceinline__ bool takes(int k) {
+    turn ^= 1;
+    if (turn != group())
+      return true;
+    advance(stepsOf(k));
+    return false;
+  }
+  // A stage is no longer read by this warp.
+  __device__ __forceinline__ void release(int s) const {
+    if (threadIdx.x % 32 == 0)
+      asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(empty(s)) : "memory");
+  }
+  // The other warpgroup may await its stages: those of this one have come, so that
+  // the parities that it awaits are those of its own.
+  static __device__ __forceinline__ void passTurn() { asm volatile("bar.arrive %0, 256;" ::"r"(3 + (group() ^ 1)) : "memory"); }
+  __device__ __forceinline__ void multiply(int k) {
+    const int steps = stepsOf(k);
+    int before = 0;
+    asm volatile("bar.sync %0, 256;" ::"r"(3 + group()) : "memory");
+#pragma unroll 1
+    for (int s = 0; s < steps; ++s) {
+      awaitBarrier(full(slot), parity);
+      asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+      const unsigned a = base + slot * bytes, b = a + bytesA;
+      asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        multiplyGroup(sums, matrixDescriptor(a + i * 32), matrixDescriptor(b + i * 32), s > 0 || i > 0);
+      asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+      waitGroups<1>();
+      if (s > 0)
+        release(before);
+      before = slot;
+      advance(1);
+    }
+    passTurn();
+    waitGroups<0>();
+    release(before);
+  }
+  // The sums of 8 neighbouring columns in one row, of which a thread has BN / 16: of
+  // part i those at rowOf(i) and columnOf(i) of the warpgroup's tile. The instruction
+  // leaves a row's columns in pairs with four threads, which exchange them.
+  static __device__ __forceinline__ int rowOf(int part) {
+    return threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4 + part % 2 * 8;
+  }
+  static __device__ __forceinline__ int columnOf(int part) { return part / 2 * 32 + threadIdx.x % 4 * 8; }
+  __device__ __forceinline__ Pack<Sum, 8> take(int part) const {
+    Pack<Sum, 8> pack;
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      pack[i] = sums[part / 2 * 16 + i / 2 * 4 + part % 2 * 2 + i % 2];
+#pragma unroll
+    for (int distance = 1; distance <= 2; distance *= 2) {
+      const bool isHigh = threadIdx.x & distance;
+#pragma unroll
+      for (int i = 0; i < 8; ++i) {
+        const int other = i + 2 * distance;
+        if ((i / 2 & distance) == 0) {
+          const Sum received = __shfl_xor_sync(0xffffffffu, isHigh ? pack[i] : pack[other], distance);
+          pack[i] = isHigh ? received : pack[i];
+          pack[other] = isHigh ? pack[other] : received;
+        }
+      }
+    }
+    return pack;
+  }
+};

@@ -63,6 +63,7 @@ func.func private @bias_gelu(%x: tensor<?x128x768xf16, #batch>, %weight: tensor<
 // CHECK-NEXT: const Index m0 = order.row(at) * 64, n0 = order.column(at) * 256;
 // CHECK-NEXT: const Rows<half> a{in0, 2048, m0, 4096, 2048};
 // CHECK-NEXT: groups.copy(a, packed + order.column(at) * 524288ll, 2048);
+// CHECK: Core::finishCopying();
 // CHECK: groups.startToMultiply();
 // CHECK: if (!groups.takes(2048))
 // CHECK-NEXT: continue;

@@ -202,6 +202,7 @@ void TileWriter::writePersistent(PointPrinter &printer,
       declareA(printer);
       printer.line("groups.copy(a, " + part("at") + ", " + k + ");");
     });
+    printer.line("Core::finishCopying();");
   });
   printer.block("else", noBindings, [&] {
     printer.line("groups.startToMultiply();");

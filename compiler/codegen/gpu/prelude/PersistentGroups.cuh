@@ -88,6 +88,11 @@ template <typename T, int BN, int Stages> struct PersistentGroups {
       advance(1);
     }
   }
+  // After the last tile: a thread stays until what it copies has come.
+  static __device__ __forceinline__ void finishCopying() {
+    commitCopies();
+    waitCopies<0>();
+  }
 
   __device__ __forceinline__ void startToMultiply() {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(registersToMultiply));

@@ -31,8 +31,20 @@ func.func private @heads(%x: tensor<?x3x49x32xf16, #batch>, %weight: tensor<96x9
 // CHECK-SAME: : wgmma
 // CHECK: const auto aStepOf = [=](Index k) -> long long { return k; };
 // CHECK-NEXT: const auto a = gatherChunks(in0, aRowOf, aStepOf, m0, 50176, 96);
-// CHECK-LABEL: === odd_rows
+// CHECK-LABEL: === packed_windows
 func.func private @windows(%x: tensor<1x28x8x28x8x96xf16>, %weight: tensor<288x96xf16>) -> tensor<1x28x28x8x8x288xf16> attributes {ait.kind = #ait.kind<matmul>} {
+  %0 = ait.permute %x {permutation = array<i64: 0, 1, 3, 2, 4, 5>} : tensor<1x28x8x28x8x96xf16> -> tensor<1x28x28x8x8x96xf16>
+  %1 = ait.matmul %0, %weight {transpose_rhs} : (tensor<1x28x28x8x8x96xf16>, tensor<288x96xf16>) -> tensor<1x28x28x8x8x288xf16>
+  return %1 : tensor<1x28x28x8x8x288xf16>
+}
+
+// Those of a constant: packed, not by blocks that stay.
+// CHECK-SAME: : wgmma
+// CHECK-NOT: persistent
+// CHECK: === packed_windows: wgmma {{.*}}, packed
+// CHECK-NOT: persistent
+// CHECK-LABEL: === odd_rows
+func.func private @packed_windows(%x: tensor<1x28x8x28x8x96xf16>, %weight: tensor<288x96xf16> {ait.constant}) -> tensor<1x28x28x8x8x288xf16> attributes {ait.kind = #ait.kind<matmul>} {
   %0 = ait.permute %x {permutation = array<i64: 0, 1, 3, 2, 4, 5>} : tensor<1x28x8x28x8x96xf16> -> tensor<1x28x28x8x8x96xf16>
   %1 = ait.matmul %0, %weight {transpose_rhs} : (tensor<1x28x28x8x8x96xf16>, tensor<288x96xf16>) -> tensor<1x28x28x8x8x288xf16>
   return %1 : tensor<1x28x28x8x8x288xf16>

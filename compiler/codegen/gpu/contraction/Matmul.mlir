@@ -76,6 +76,14 @@ func.func private @many_rows(%x: tensor<4096x2048xf16>, %weight: tensor<4000x204
   return %0 : tensor<4096x4000xf16>
 }
 
+// Not of so many columns that an epilogue has one at a time.
+// CHECK-LABEL: === odd_columns: wgmma
+// CHECK-NOT: === odd_columns: persistent
+func.func private @odd_columns(%x: tensor<4096x2048xf16>, %weight: tensor<1001x2048xf16> {ait.constant}) -> tensor<4096x1001xf16> attributes {ait.kind = #ait.kind<matmul>} {
+  %0 = ait.matmul %x, %weight {transpose_rhs} : (tensor<4096x2048xf16>, tensor<1001x2048xf16>) -> tensor<4096x1001xf16>
+  return %0 : tensor<4096x1001xf16>
+}
+
 // Not so what is computed at load.
 // CHECK-LABEL: === computed: wgmma
 // CHECK-NOT: packed

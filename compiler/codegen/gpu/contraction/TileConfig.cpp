@@ -151,23 +151,25 @@ constexpr double kInstructionsOfLoad = 2, kInstructionsOfCopy = 8,
 constexpr double kCopyLatency = 0.9, kEpilogue = 1.2, kClusterSum = 1.0,
                  kBlockSum = 1.0, kSliceSum = 0.05;
 
-/// The estimated microseconds of tiles in blocks that stay, which are good only
-/// for ranking. All blocks have as many tiles, and a warpgroup that stores
-/// while another one multiplies takes no time beside it.
+/// Microseconds until a warpgroup of a block that stays has stored its tile.
+constexpr double kEpilogueOfGroup = 6;
+/// The estimated microseconds of tiles of half types in blocks that stay, which
+/// are good only for ranking. All blocks have as many tiles. A warpgroup stores
+/// while another one multiplies: of two tiles that takes as long as their
+/// products, or as the products and the epilogue of one.
 double estimatePersistent(const TileConfig &tile, const TileProblem &problem,
                           const GpuTarget &target, int64_t elementBytes) {
   const double depth = double(kStageBytes) / double(elementBytes),
                steps = std::ceil(double(problem.k) / depth),
                tiles = std::ceil(double(problem.m) / double(tile.m)) *
                        std::ceil(double(problem.n) / double(tile.n)),
-               rounds = std::ceil(tiles / double(target.multiprocessors)),
-               operations = 2.0 * double(tile.m * tile.n) * depth,
-               bytes = double(tile.stageBytes());
-  const double step =
-      std::max(operations / (elementBytes == 1 ? kGroupCodeOperations
-                                               : kGroupOperations),
-               bytes * target.multiprocessors / kBytesIntoAll);
-  return rounds * steps * step + kEpilogue + kCopyLatency;
+               rounds = std::ceil(tiles / double(target.multiprocessors));
+  const double products =
+      steps * std::max(2.0 * double(tile.m * tile.n) * depth / kGroupOperations,
+                       double(tile.stageBytes()) * target.multiprocessors /
+                           kBytesIntoAll);
+  return rounds * std::max(products, (products + kEpilogueOfGroup) / 2) +
+         kEpilogueOfGroup + kCopyLatency;
 }
 
 /// The estimated microseconds of a tile, which are good only for ranking.
@@ -293,8 +295,7 @@ int64_t TileConfig::residentBlocks() const {
 }
 
 std::vector<double> TileConfig::algorithmFeatures() const {
-  return {isWgmma() ? 1.0 : 0.0, isPacked ? 1.0 : 0.0, isStream() ? 1.0 : 0.0,
-          isPersistent() ? 1.0 : 0.0};
+  return {isWgmma() ? 1.0 : 0.0, isPacked ? 1.0 : 0.0, isStream() ? 1.0 : 0.0};
 }
 
 int64_t TileConfig::sharedBytes(int64_t elementBytes) const {
@@ -380,7 +381,10 @@ std::vector<RankedTile> rankTiles(const TileProblem &problem,
     add(kTensorTiles);
   if (byGroups)
     add(kGroupTiles);
-  if (byGroups && isHalf && problem.mayPackB)
+  // With few columns at a time the epilogue takes longer than the products. Of
+  // gathered rows there is no run on a GPU yet.
+  if (byGroups && isHalf && problem.mayPackB &&
+      problem.gathering == Gathering::None && problem.n % 4 == 0)
     add(kPersistentTiles);
   if (element.isF32())
     add(kSimtTiles);

@@ -23,15 +23,16 @@ struct TileConfig {
   enum class Algorithm {
     Mma,
     Wgmma, ///< needs f16, bf16 or codes, B given by rows, and Hopper
-    /// needs f16 or bf16, known sizes, a B that is packed at load, and Hopper
+    /// needs f16 or bf16, known sizes, a B that is packed at load, and Hopper.
+    /// A cost model knows it as what is packed and not by wgmma.
     Persistent,
     Simt,
     Stream, ///< reads each row of B once
   };
   Algorithm algorithm;
   int64_t m, n; ///< rows and columns of a block's tile
-  /// Rows and columns of a warp's tile; of a warpgroup's with wgmma; 0 for simt
-  /// and stream.
+  /// Rows and columns of a warp's tile; of a warpgroup's with wgmma and
+  /// persistent; 0 for simt and stream.
   int64_t warpM = 0, warpN = 0;
   int64_t slices = 1; ///< groups of warps that split a stage's depth
   int64_t stages = 1; ///< stages of operands in shared memory at a time

@@ -58,6 +58,7 @@ private:
   void declareB(PointPrinter &printer);
   /// Whether the epilogue reads a tensor of as many elements as the result.
   bool readsWholeTensor() const;
+  /// The constants of the epilogue that a tile needs, from column `n0` on.
   void prefetchConstants(PointPrinter &printer, const TileConfig &config);
   /// The number of neighbouring elements that the epilogue computes together.
   int64_t lanes() const;

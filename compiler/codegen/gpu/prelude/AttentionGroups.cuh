@@ -19,21 +19,6 @@ __device__ __forceinline__ float quickExp2(float x) {
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
-__device__ __forceinline__ void arriveAt(unsigned barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
-}
-// The thread's arrival at the barrier when all copies that it has started are there.
-__device__ __forceinline__ void arriveAfterCopies(unsigned barrier) {
-  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
-}
-// Barriers of `threads` threads, among those that meet at `name`, of which the
-// hardware has 16.
-__device__ __forceinline__ void meet(int name, int threads) {
-  asm volatile("bar.sync %0, %1;" ::"r"(name), "r"(threads) : "memory");
-}
-__device__ __forceinline__ void announce(int name, int threads) {
-  asm volatile("bar.arrive %0, %1;" ::"r"(name), "r"(threads) : "memory");
-}
 // Makes registers that an instruction of a warpgroup writes unknown to the compiler,
 // which does not see when it ends.
 template <int N> __device__ __forceinline__ void refresh(float (&x)[N]) {

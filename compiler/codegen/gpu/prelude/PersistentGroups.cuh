@@ -5,18 +5,19 @@
 // `multiplyGroup` is as in Wgmma.cuh. (Blocks of a cluster that copy B for each other,
 // and two warpgroups with one tile, were no faster on an H200.)
 
-// The order of tiles: bands of 16 of them downwards, in a band columns of tiles from
+// The order of tiles: bands of some of them downwards, in a band columns of tiles from
 // left to right, so that what blocks read at a time is little.
 struct TileOrder {
+  static constexpr int bandRows = 16; // rows of tiles in a band
   int rows, columns; // numbers of tiles
   __device__ __forceinline__ int count() const { return rows * columns; }
-  __device__ __forceinline__ int band(int tile) const { return tile / (16 * columns) * 16; }
+  __device__ __forceinline__ int band(int tile) const { return tile / (bandRows * columns) * bandRows; }
   __device__ __forceinline__ int height(int tile) const {
     const int left = rows - band(tile);
-    return left < 16 ? left : 16;
+    return left < bandRows ? left : bandRows;
   }
-  __device__ __forceinline__ int row(int tile) const { return band(tile) + tile % (16 * columns) % height(tile); }
-  __device__ __forceinline__ int column(int tile) const { return tile % (16 * columns) / height(tile); }
+  __device__ __forceinline__ int row(int tile) const { return band(tile) + tile % (bandRows * columns) % height(tile); }
+  __device__ __forceinline__ int column(int tile) const { return tile % (bandRows * columns) / height(tile); }
 };
 
 template <typename T, int BN, int Stages> struct PersistentGroups {
@@ -84,7 +85,7 @@ template <typename T, int BN, int Stages> struct PersistentGroups {
       else if (threadIdx.x == 0)
         copyB(packed, s, slot);
       fill.fill(a, base + slot * bytes);
-      asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(full(slot)) : "memory");
+      arriveAfterCopies(full(slot));
       advance(1);
     }
   }
@@ -111,15 +112,15 @@ template <typename T, int BN, int Stages> struct PersistentGroups {
   // A stage is no longer read by this warp.
   __device__ __forceinline__ void release(int s) const {
     if (threadIdx.x % 32 == 0)
-      asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(empty(s)) : "memory");
+      arriveAt(empty(s));
   }
   // The other warpgroup may await its stages: those of this one have come, so that
   // the parities that it awaits are those of its own.
-  static __device__ __forceinline__ void passTurn() { asm volatile("bar.arrive %0, 256;" ::"r"(3 + (group() ^ 1)) : "memory"); }
+  static __device__ __forceinline__ void passTurn() { announce(3 + (group() ^ 1), 256); }
   __device__ __forceinline__ void multiply(int k) {
     const int steps = stepsOf(k);
     int before = 0;
-    asm volatile("bar.sync %0, 256;" ::"r"(3 + group()) : "memory");
+    meet(3 + group(), 256);
 #pragma unroll 1
     for (int s = 0; s < steps; ++s) {
       awaitBarrier(full(slot), parity);

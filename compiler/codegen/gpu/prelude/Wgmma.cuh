@@ -83,6 +83,21 @@ __device__ __forceinline__ void awaitBarrier(unsigned barrier, unsigned parity) 
                "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
                "@!done bra again;\n}" ::"r"(barrier), "r"(parity) : "memory");
 }
+__device__ __forceinline__ void arriveAt(unsigned barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+// The thread's arrival at the barrier when all copies that it has started are there.
+__device__ __forceinline__ void arriveAfterCopies(unsigned barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
+// Barriers of `threads` threads, among those that meet at `name`, of which the
+// hardware has 16.
+__device__ __forceinline__ void meet(int name, int threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(name), "r"(threads) : "memory");
+}
+__device__ __forceinline__ void announce(int name, int threads) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(name), "r"(threads) : "memory");
+}
 // Starts to copy `bytes` bytes, a multiple of 16. The barrier's phase ends when they
 // are there.
 __device__ __forceinline__ void copyPiece(unsigned to, const void *from, int bytes, unsigned barrier) {

@@ -31,7 +31,8 @@ module attributes {ait.symbols = [{name = "s0", min = 1 : i64, max = 32 : i64, i
 // CHECK: const Pack<float, 8> sum = sum
 // CHECK-NEXT: const Pack<half, 8> [[BIAS:x[0-9]+]] = load<8>(in2 + n);
 // CHECK: sum[j] +
-// CHECK: quickErf
+// CHECK: [[ONE_MORE:v[0-9]+]] = quickErfPlusOne(
+// CHECK-NEXT: = [[ONE_MORE]];
 // CHECK: store(out0 + m * 768 + n
 func.func private @bias_gelu(%x: tensor<?x128x768xf16, #batch>, %weight: tensor<768x768xf16> {ait.constant}, %bias: tensor<768xf16> {ait.constant}) -> tensor<?x128x768xf16, #batch> attributes {ait.kind = #ait.kind<matmul>} {
   %0 = ait.matmul %x, %weight {transpose_rhs} : (tensor<?x128x768xf16, #batch>, tensor<768x768xf16>) -> tensor<?x128x768xf16, #batch>
@@ -51,11 +52,15 @@ func.func private @bias_gelu(%x: tensor<?x128x768xf16, #batch>, %weight: tensor<
 // CHECK: many_rows(const half *in0, const half *in1, const half *packed, half *out0,
 // CHECK: packed += static_cast<long long>(blockIdx.y) * 524288;
 // CHECK-NEXT: multiplyTileByPackedGroups<Core, 128, 256, 4>(a, packed, 2048, shared);
-// Also in blocks that stay for many tiles: a warpgroup copies, two take turns.
+// Also in blocks that stay for many tiles: a warpgroup copies, two others have one
+// tile, or take turns.
+// CHECK: === many_rows: persistent 128x256, 4 stages
+// CHECK: using Core = PersistentGroups<half, 128, 256, 4>;
+// CHECK: const TileOrder order{32, 16};
 // CHECK-LABEL: === many_rows: persistent 64x256, 5 stages
 // CHECK: symbol: "many_rows" grid_x { value: 132 } block_x: 384 shared_memory: 204880
 // CHECK: void __launch_bounds__(384, 1) many_rows(
-// CHECK: using Core = PersistentGroups<half, 256, 5>;
+// CHECK: using Core = PersistentGroups<half, 64, 256, 5>;
 // CHECK: const TileOrder order{64, 16};
 // CHECK-NEXT: if (Core::copies()) {
 // CHECK-NEXT: groups.startToCopy(packed + order.column(blockIdx.x) * 524288ll, 2048);
@@ -68,9 +73,16 @@ func.func private @bias_gelu(%x: tensor<?x128x768xf16, #batch>, %weight: tensor<
 // CHECK: if (!groups.takes(2048))
 // CHECK-NEXT: continue;
 // CHECK-NEXT: groups.multiply(2048);
-// CHECK: const Pack<float, 8> sums = groups.take(part);
-// CHECK: if (m < 4096 && n < 4000) {
-// CHECK: store(out0 + m * 4000 + n
+// Packs are stored after the arithmetic of four of them.
+// CHECK: for (int part = 0; part < 16; part += 4) {
+// CHECK-NEXT: const Pack<float, 8> sums0 = groups.take(part + 0);
+// CHECK-NEXT: Index [[M:at[0-9]+]] = m0 + Core::rowOf(part + 0), [[N:at[0-9]+]] = n0 + Core::columnOf(part + 0) + 0;
+// CHECK-NEXT: const bool [[INSIDE:isInside[0-9]+]] = [[M]] < 4096 && [[N]] < 4000;
+// CHECK-NEXT: [[M]] = [[INSIDE]] ? [[M]] : m0;
+// CHECK-NEXT: [[N]] = [[INSIDE]] ? [[N]] : n0;
+// CHECK-NOT: store(
+// CHECK: = groups.take(part + 3);
+// CHECK: if ([[INSIDE]]) store(out0 + [[M]] * 4000 + [[N]]
 func.func private @many_rows(%x: tensor<4096x2048xf16>, %weight: tensor<4000x2048xf16> {ait.constant}) -> tensor<4096x4000xf16> attributes {ait.kind = #ait.kind<matmul>} {
   %0 = ait.matmul %x, %weight {transpose_rhs} : (tensor<4096x2048xf16>, tensor<4000x2048xf16>) -> tensor<4096x4000xf16>
   return %0 : tensor<4096x4000xf16>

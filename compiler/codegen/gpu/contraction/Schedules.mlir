@@ -30,9 +30,9 @@ func.func private @groups(%x: tensor<256x1024xf16>, %w: tensor<512x1024xf16> {ai
 }
 
 // Of a weight that is packed.
-// CHECK-LABEL: === stays: persistent 64x192, 4 stages
+// CHECK-LABEL: === stays: persistent 128x192, 4 stages
 // CHECK-NOT: === stays
-func.func private @stays(%x: tensor<2048x1024xf16>, %w: tensor<512x1024xf16> {ait.constant}) -> tensor<2048x512xf16> attributes {ait.kind = #ait.kind<matmul>, ait.config = {algorithm = "persistent", m = 64 : i64, n = 192 : i64, stages = 4 : i64}} {
+func.func private @stays(%x: tensor<2048x1024xf16>, %w: tensor<512x1024xf16> {ait.constant}) -> tensor<2048x512xf16> attributes {ait.kind = #ait.kind<matmul>, ait.config = {algorithm = "persistent", m = 128 : i64, n = 192 : i64, stages = 4 : i64}} {
   %0 = ait.matmul %x, %w {transpose_rhs} : (tensor<2048x1024xf16>, tensor<512x1024xf16>) -> tensor<2048x512xf16>
   return %0 : tensor<2048x512xf16>
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compiler/codegen/gpu/contraction/TileEstimate.h"
 #include "compiler/codegen/gpu/contraction/WarpgroupInstruction.h"
 #include "compiler/dialect/ElementTypes.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -14,8 +15,6 @@ using namespace mlir;
 namespace aitune {
 namespace {
 
-/// Bytes of a row of a stage.
-constexpr int64_t kStageBytes = 128;
 /// Bytes of shared memory of a block that leave half of a multiprocessor's to a
 /// block of the next kernel, which loads its weights while it waits for this
 /// one.
@@ -77,10 +76,12 @@ const TileConfig kGroupTiles[] = {
     wgmma(128, 256, 64, 256, 4), wgmma(64, 128, 64, 128, 4),
     wgmma(64, 64, 64, 64, 4),
 };
-// Blocks that stay, with as many stages as fit.
+// Blocks that stay, with as many stages as fit: of whose two warpgroups each
+// has a tile in its turn, or both have one.
 const TileConfig kPersistentTiles[] = {
     persistent(64, 256, 5),
-    persistent(64, 192, 7),
+    persistent(128, 256, 4),
+    persistent(128, 192, 5),
 };
 // For a B of codes, by warps: one warp at most for each 64 rows, since each
 // that has the same rows of B widens them again.
@@ -116,123 +117,6 @@ int64_t roundUp(int64_t size) {
       llvm::PowerOf2Ceil(static_cast<uint64_t>(std::max<int64_t>(size, 1))));
 }
 
-/// What tiles are ranked by, measured on an H200; other GPUs rank them in a
-/// similar order. Rates are per microsecond.
-constexpr double kClocks = 1700;
-/// Instructions that a multiprocessor with enough warps issues per clock, and
-/// the clocks that a single warp waits from one to the next.
-constexpr double kInstructionsPerClock = 2.5, kClocksOfWarp = 4;
-/// Operations of one multiprocessor: by warpgroups on half types and on codes,
-/// and by warps times the bytes of an element (1.5e6 of tf32, 3e6 of half
-/// types).
-constexpr double kGroupOperations = 4.5e6, kGroupCodeOperations = 9e6,
-                 kWarpOperationBytes = 6e6;
-/// Bytes that are copied into one multiprocessor, and into all of them.
-constexpr double kBytesIntoOne = 80e3, kBytesIntoAll = 9e6;
-/// Threads and blocks of a multiprocessor at a time: the most threads that it
-/// has (CUDA C++ Programming Guide, "Technical Specifications per Compute
-/// Capability", 8.0 and 9.0), and the most blocks that are counted on.
-constexpr int64_t kMostThreads = 2048, kMostBlocks = 4;
-/// A multiplication by a warp's tensor cores is of so many rows and columns,
-/// and of a quarter of the depth of a stage.
-constexpr int64_t kMmaRows = 16, kMmaColumns = 8;
-constexpr double kMmasOfStage = 4;
-/// Elements along a side of a block of simt that its threads have one of each.
-constexpr int64_t kSimtSide = 16;
-/// Chunks of 16 bytes in a row of a stage.
-constexpr int64_t kChunks = kStageBytes / 16;
-/// About the instructions of a thread for each load from shared memory, for
-/// each chunk that it copies there, and for a stage beside those.
-constexpr double kInstructionsOfLoad = 2, kInstructionsOfCopy = 8,
-                 kInstructionsOfStage = 30;
-/// Microseconds until a copy arrives; those of an epilogue, those that the
-/// blocks of a cluster take more to add up, for all and for each, and those
-/// of each group of warps that splits the depth.
-constexpr double kCopyLatency = 0.9, kEpilogue = 1.2, kClusterSum = 1.0,
-                 kBlockSum = 1.0, kSliceSum = 0.05;
-
-/// Microseconds until a warpgroup of a block that stays has stored its tile.
-constexpr double kEpilogueOfGroup = 6;
-/// The estimated microseconds of tiles of half types in blocks that stay, which
-/// are good only for ranking. All blocks have as many tiles. A warpgroup stores
-/// while another one multiplies: of two tiles that takes as long as their
-/// products, or as the products and the epilogue of one.
-double estimatePersistent(const TileConfig &tile, const TileProblem &problem,
-                          const GpuTarget &target, int64_t elementBytes) {
-  const double depth = double(kStageBytes) / double(elementBytes),
-               steps = std::ceil(double(problem.k) / depth),
-               tiles = std::ceil(double(problem.m) / double(tile.m)) *
-                       std::ceil(double(problem.n) / double(tile.n)),
-               rounds = std::ceil(tiles / double(target.multiprocessors));
-  const double products =
-      steps * std::max(2.0 * double(tile.m * tile.n) * depth / kGroupOperations,
-                       double(tile.stageBytes()) * target.multiprocessors /
-                           kBytesIntoAll);
-  return rounds * std::max(products, (products + kEpilogueOfGroup) / 2) +
-         kEpilogueOfGroup + kCopyLatency;
-}
-
-/// The estimated microseconds of a tile, which are good only for ranking.
-/// `step` is the time of one stage of operands: the maximum of its arithmetic,
-/// its copies and its latency.
-double estimate(const TileConfig &tile, const TileProblem &problem,
-                const GpuTarget &target, int64_t elementBytes) {
-  if (tile.isPersistent())
-    return estimatePersistent(tile, problem, target, elementBytes);
-  double depth = static_cast<double>(kStageBytes / elementBytes);
-  double steps = std::ceil(problem.k / depth / tile.splits);
-  double blocks = std::ceil(double(problem.m) / tile.m) *
-                  std::ceil(double(problem.n) / tile.n) * problem.batch *
-                  tile.splits;
-  int64_t resident = std::max<int64_t>(
-      1, std::min<int64_t>(kMostThreads / tile.threads(),
-                           target.sharedMemoryPerBlock /
-                               tile.sharedBytes(elementBytes)));
-  resident = std::min(resident, kMostBlocks);
-  double busy = std::min(blocks, double(target.multiprocessors) * resident);
-  double waves =
-      std::ceil(blocks / (double(target.multiprocessors) * resident));
-  double together =
-      std::min<double>(resident, std::ceil(blocks / target.multiprocessors));
-  double warps = static_cast<double>(tile.threads()) / 32;
-  double instructions =
-      tile.isSimt()
-          ? depth * (double(tile.m) * tile.n / TileConfig::kPlainThreads +
-                     kInstructionsOfLoad * (tile.m + tile.n) / kSimtSide)
-          : kMmasOfStage / tile.slices *
-                    (double(tile.warpM) / kMmaRows * tile.warpN / kMmaColumns +
-                     kInstructionsOfLoad * (tile.warpM + tile.warpN) /
-                         kMmaRows) +
-                kInstructionsOfCopy * (tile.m + tile.n) * kChunks /
-                    tile.threads() +
-                kInstructionsOfStage;
-  // Four codes are widened by eight instructions.
-  if (tile.widensB)
-    instructions += double(tile.warpN) * 2 * 8 / 4;
-  double compute =
-      instructions *
-      std::max(warps * together / kInstructionsPerClock, kClocksOfWarp) /
-      kClocks / together;
-  double operations = 2.0 * tile.m * tile.n * depth;
-  if (tile.isWgmma())
-    compute = operations /
-              (elementBytes == 1 ? kGroupCodeOperations : kGroupOperations);
-  else if (!tile.isSimt())
-    compute = std::max(compute,
-                       operations * double(elementBytes) / kWarpOperationBytes);
-  double bytes = static_cast<double>(tile.stageBytes());
-  double transfer =
-      bytes / std::min(kBytesIntoOne / together, kBytesIntoAll / busy);
-  double latency =
-      kCopyLatency / (tile.isWgmma() ? tile.stages - 1 : tile.stages);
-  double step = std::max({compute * together, transfer, latency});
-  double epilogue =
-      kEpilogue +
-      (tile.splits > 1 ? kClusterSum + kBlockSum * tile.splits : 0) +
-      kSliceSum * tile.slices;
-  return waves * (steps * step + epilogue);
-}
-
 /// Whether the blocks of a stream are enough for half of the multiprocessors.
 /// Clusters then lose what they gain alone: the blocks of one start together,
 /// once there is room for all, where those of a stream begin to copy weights
@@ -253,7 +137,7 @@ TileConfig deepen(TileConfig tile, const TileProblem &problem,
   if (tile.isPacked || tile.isSimt() || blocks > 2 * target.multiprocessors)
     return tile;
   const int64_t steps =
-      llvm::divideCeil(problem.k, kStageBytes / elementBytes * tile.splits);
+      llvm::divideCeil(problem.k, kTileStageBytes / elementBytes * tile.splits);
   tile.stages = std::max(tile.stages,
                          std::min(steps + 1, kHalfShared / tile.stageBytes()));
   return tile;
@@ -262,7 +146,7 @@ TileConfig deepen(TileConfig tile, const TileProblem &problem,
 } // namespace
 
 int64_t TileConfig::splitElements(int64_t k, int64_t elementBytes) const {
-  const int64_t depth = kStageBytes / elementBytes;
+  const int64_t depth = kTileStageBytes / elementBytes;
   // Pairs of stages, where two sets of widened codes take turns.
   return llvm::alignTo(llvm::divideCeil(k, splits),
                        isWgmma() && widensB ? 2 * depth : depth);
@@ -276,7 +160,8 @@ int64_t TileConfig::persistentBlocks(int64_t rows, int64_t columns,
 }
 
 int64_t TileConfig::stageBytes() const {
-  return m * kStageBytes + n * (widensB ? kStageBytes / 2 : kStageBytes);
+  return m * kTileStageBytes +
+         n * (widensB ? kTileStageBytes / 2 : kTileStageBytes);
 }
 
 int64_t TileConfig::residentBlocks() const {
@@ -344,7 +229,7 @@ std::vector<RankedTile> rankTiles(const TileProblem &problem,
         --tile.stages;
       for (int64_t splits : {1, 2, 4, 8}) {
         tile.splits = splits;
-        int64_t depth = kStageBytes / elementBytes;
+        int64_t depth = kTileStageBytes / elementBytes;
         // A split product of warpgroups is faster when it runs alone, but
         // between other kernels its cluster waits for free multiprocessors: 2
         // to 3 us more in a transformer's layers.
@@ -359,11 +244,13 @@ std::vector<RankedTile> rankTiles(const TileProblem &problem,
         if ((splits - 1) * tile.splitElements(problem.k, elementBytes) >=
             problem.k)
           continue;
-        ranked.push_back({estimate(tile, problem, target, elementBytes), tile});
+        ranked.push_back(
+            {estimateMicroseconds(tile, problem, target, elementBytes), tile});
         if (TileConfig deep = deepen(tile, problem, target, elementBytes);
             deep.stages > tile.stages)
           ranked.push_back(
-              {estimate(deep, problem, target, elementBytes), deep});
+              {estimateMicroseconds(deep, problem, target, elementBytes),
+               deep});
       }
     }
   };

@@ -55,6 +55,9 @@ struct TileConfig {
   bool isSimt() const { return algorithm == Algorithm::Simt; }
   bool isWgmma() const { return algorithm == Algorithm::Wgmma; }
   bool isPersistent() const { return algorithm == Algorithm::Persistent; }
+  /// With persistent: whether the two warpgroups have a tile in their turns,
+  /// not both a half of it.
+  bool takesTurns() const { return m == 64; }
   /// Whether the number of stages belongs to the tile and is not searched for.
   bool hasFixedStages() const { return isStream(); }
   /// The number of threads of a block.

@@ -73,7 +73,8 @@ std::string TileConfig::core(const std::string &element,
   if (isStream())
     return "";
   if (isPersistent())
-    return llvm::formatv("PersistentGroups<{0}, {1}, {2}>", element, n, stages);
+    return llvm::formatv("PersistentGroups<{0}, {1}, {2}, {3}>", element, m, n,
+                         stages);
   if (isSimt())
     return llvm::formatv("SimtCore<{0}, {1}>", m, n);
   if (widensB && isWgmma())

@@ -1,5 +1,7 @@
 #include "compiler/codegen/gpu/contraction/TileWriter.h"
 
+#include <algorithm>
+
 #include "absl/status/status.h"
 #include "compiler/codegen/gpu/contraction/GatheredOperand.h"
 #include "compiler/codegen/gpu/text/CudaScalar.h"
@@ -212,36 +214,56 @@ void TileWriter::writePersistent(PointPrinter &printer,
       printer.line("groups.multiply(" + k + ");");
       printer.line("const Index m0 = " + firstRow + ", n0 = " + firstColumn +
                    ";");
-      const int64_t lanes = this->lanes();
-      const std::string sum = cudaType(parts.resultType.getElementType());
-      printer.line("#pragma unroll");
-      printer.block(
-          llvm::formatv("for (int part = 0; part < {0}; ++part)",
-                        config.n / 16),
-          noBindings, [&] {
-            printer.line(llvm::formatv(
-                "const Pack<{0}, 8> sums = groups.take(part);", sum));
-            printer.line("#pragma unroll");
-            printer.block(
-                llvm::formatv("for (int lane = 0; lane < 8; lane += {0})",
-                              lanes),
-                noBindings, [&] {
-                  printer.line("const Index m = m0 + Core::rowOf(part), n = n0 "
-                               "+ Core::columnOf(part) + lane;");
-                  printer.block(
-                      "if (m < " + printer.index(kernel.rowSize) + " && n < " +
-                          printer.index(kernel.columnSize) + ")",
-                      noBindings, [&] {
-                        printer.line(llvm::formatv("const Pack<{0}, {1}> sum = "
-                                                   "load<{1}>(&sums[lane]);",
-                                                   sum, lanes));
-                        printElements(printer, lanes, "m", "n", "sum");
-                        printer.flushStores();
-                      });
-                });
-          });
+      writePersistentEpilogue(printer, config);
     });
   });
+}
+
+void TileWriter::writePersistentEpilogue(PointPrinter &printer,
+                                         const TileConfig &config) {
+  // Packs under way at a time, without a branch between them: what a pack waits
+  // for, its loads and its arithmetic, the next one would wait for again.
+  const int64_t lanes = this->lanes(), packs = 8 / lanes,
+                together = std::max<int64_t>(kMostTogether / packs, 1);
+  const std::string sum = cudaType(parts.resultType.getElementType());
+  printer.block(
+      llvm::formatv("for (int part = 0; part < {0}; part += {1})",
+                    config.n / 16, together),
+      [](PrintScope &) {},
+      [&] {
+        for (int64_t i = 0; i < together; ++i) {
+          const std::string number = llvm::formatv("part + {0}", i),
+                            sums = printer.fresh("sums");
+          printer.line(llvm::formatv(
+              "const Pack<{0}, 8> {1} = groups.take({2});", sum, sums, number));
+          for (int64_t lane = 0; lane < 8; lane += lanes)
+            printer.part([&] {
+              const std::string inside = printer.fresh("isInside"),
+                                m = printer.fresh("at"),
+                                n = printer.fresh("at"),
+                                pack = printer.fresh("sum");
+              printer.line(
+                  llvm::formatv("Index {0} = m0 + Core::rowOf({2}), {1} = n0 + "
+                                "Core::columnOf({2}) + {3};",
+                                m, n, number, lane));
+              printer.line(
+                  llvm::formatv("const bool {0} = {1} < {2} && {3} < {4};",
+                                inside, m, printer.index(kernel.rowSize), n,
+                                printer.index(kernel.columnSize)));
+              // Outside of the matrix, the tile's first element is read.
+              printer.line(llvm::formatv("{1} = {0} ? {1} : m0;", inside, m));
+              printer.line(llvm::formatv("{1} = {0} ? {1} : n0;", inside, n));
+              printer.storeCondition = inside;
+              printer.line(llvm::formatv(
+                  "const Pack<{0}, {1}> {2} = load<{1}>(&{3}.at[{4}]);", sum,
+                  lanes, pack, sums, lane));
+              printElements(printer, lanes, m, n, pack);
+            });
+        }
+        printer.storeCondition.clear();
+        printer.flushStores();
+      },
+      /*unroll=*/true);
 }
 
 /// Prefetches the constants of the epilogue, which are in memory as B is.

@@ -75,6 +75,8 @@ private:
   /// The body of a block that stays: all of its tiles.
   void writePersistent(PointPrinter &printer, const TileConfig &config,
                        int64_t steps);
+  /// From the sums of such a tile, in registers, to the stores of the results.
+  void writePersistentEpilogue(PointPrinter &printer, const TileConfig &config);
 
   ContractionParts &parts;
   DimTable &dims;

@@ -89,12 +89,36 @@ func.func private @codes(%x: tensor<2048xf32>) -> tensor<2048xf8E4M3FN> attribut
   return %1 : tensor<2048xf8E4M3FN>
 }
 
+// 1 is added to the error function and to the hyperbolic tangent of a GELU.
 // CHECK-LABEL: === gelu: elementwise
-// CHECK: = quickErf(
+// CHECK: [[SUM:v[0-9]+]] = quickErfPlusOne(
+// CHECK-NEXT: [[SAME:v[0-9]+]] = [[SUM]];
+// CHECK-NEXT: = roundedProduct({{.*}}[[SAME]]
 func.func private @gelu(%x: tensor<2048xf16>, %y: tensor<2048xf16>) -> tensor<2048xf16> attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.gelu %x : tensor<2048xf16>
   %1 = ait.sub %0, %y : tensor<2048xf16>
   return %1 : tensor<2048xf16>
+}
+
+// CHECK-LABEL: === gelu_by_tangent: elementwise
+// CHECK: [[SUM:v[0-9]+]] = quickTanhPlusOne(
+// CHECK-NEXT: = [[SUM]];
+func.func private @gelu_by_tangent(%x: tensor<2048xbf16>) -> tensor<2048xbf16> attributes {ait.kind = #ait.kind<loop>} {
+  %0 = ait.gelu %x {tanh_approximation} : tensor<2048xbf16>
+  return %0 : tensor<2048xbf16>
+}
+
+// Not of one that has another use too.
+// CHECK-LABEL: === erf_and_more: elementwise
+// CHECK: = quickErf(
+// CHECK: + 1.0f
+func.func private @erf_and_more(%x: tensor<2048xf32>) -> tensor<2048xf16> attributes {ait.kind = #ait.kind<loop>} {
+  %one = ait.full 1.0 : f32 : tensor<2048xf32>
+  %0 = ait.erf %x : tensor<2048xf32>
+  %1 = ait.add %0, %one : tensor<2048xf32>
+  %2 = ait.mul %0, %1 : tensor<2048xf32>
+  %3 = ait.convert %2 : tensor<2048xf32> -> tensor<2048xf16>
+  return %3 : tensor<2048xf16>
 }
 
 // CHECK-LABEL: === gelu_in_float: elementwise

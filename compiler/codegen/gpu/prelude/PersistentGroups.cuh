@@ -1,9 +1,11 @@
 // Products by warpgroups in blocks that stay for many tiles (Hopper alone), with B as
 // packColumns packed it at load. The first warpgroup of a block copies, through all
-// tiles. The two others take turns: one multiplies a tile of 64 rows while the other
-// stores the tile before, so that the tensor cores have work all the time.
-// `multiplyGroup` is as in Wgmma.cuh. (Blocks of a cluster that copy B for each other,
-// and two warpgroups with one tile, were no faster on an H200.)
+// tiles; the two others multiply. They take turns at tiles of 64 rows: one multiplies
+// while the other stores the tile before, so that the tensor cores have work all the
+// time. Or each has half of a tile of 128 rows: both read B, of which then less is
+// copied, and store together, which is faster if k is long. `multiplyGroup` is as in
+// Wgmma.cuh. (No faster on an H200: blocks of a cluster that copy B for each other.
+// Faster by 1 to 3 % alone: A and B copied by tensor maps.)
 
 // The order of tiles: bands of some of them downwards, in a band columns of tiles from
 // left to right, so that what blocks read at a time is little.
@@ -20,18 +22,19 @@ struct TileOrder {
   __device__ __forceinline__ int column(int tile) const { return tile % (bandRows * columns) / height(tile); }
 };
 
-template <typename T, int BN, int Stages> struct PersistentGroups {
+template <typename T, int BM, int BN, int Stages> struct PersistentGroups {
   using Sum = typename SumOf<T>::Type;
-  static constexpr int BM = 64, depth = 128 / sizeof(T), bytesA = BM * 128, bytesB = BN * 128, bytes = bytesA + bytesB;
+  static constexpr bool inTurn = BM == 64;
+  static constexpr int depth = 128 / sizeof(T), bytesA = BM * 128, bytesB = BN * 128, bytes = bytesA + bytesB;
   // Registers of a thread that copies and of one that multiplies; of 65536.
-  static constexpr int registersToCopy = 56, registersToMultiply = 224;
+  static constexpr int registersToCopy = inTurn ? 56 : 80, registersToMultiply = inTurn ? 224 : 208;
 
   const unsigned base;
   // The stage that is filled or read next, and the parity of the phase that is
   // awaited there.
   int slot = 0;
   unsigned parity;
-  int turn = 0;  // which of the two warpgroups has the next tile
+  int turn = 0;  // which of the two warpgroups has the next tile, if they take turns
   int ahead = 0; // parts of B that are under way already
   Sum sums[BN / 2];
 
@@ -42,7 +45,7 @@ template <typename T, int BN, int Stages> struct PersistentGroups {
 #pragma unroll
       for (int s = 0; s < Stages; ++s) {
         initBarrier(full(s), 128 + 1);
-        initBarrier(empty(s), 4);
+        initBarrier(empty(s), BM / 16); // a warp has 16 rows
       }
       asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
@@ -50,6 +53,8 @@ template <typename T, int BN, int Stages> struct PersistentGroups {
   }
   static __device__ __forceinline__ bool copies() { return threadIdx.x < 128; }
   static __device__ __forceinline__ int group() { return threadIdx.x / 128 - 1; }
+  // The first row of the tile that this warpgroup multiplies.
+  static __device__ __forceinline__ int firstRow() { return inTurn ? 0 : group() * 64; }
   __device__ __forceinline__ unsigned full(int s) const { return base + Stages * bytes + s * 16; }
   __device__ __forceinline__ unsigned empty(int s) const { return full(s) + 8; }
   __device__ __forceinline__ void advance(int steps) {
@@ -97,12 +102,14 @@ template <typename T, int BN, int Stages> struct PersistentGroups {
 
   __device__ __forceinline__ void startToMultiply() {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(registersToMultiply));
-    if (group() == 1)
+    if (inTurn && group() == 1)
       passTurn();
     waitForPrevious();
   }
   // Whether the next tile is this warpgroup's. If not, it is passed over.
   __device__ __forceinline__ bool takes(int k) {
+    if constexpr (!inTurn)
+      return true;
     turn ^= 1;
     if (turn != group())
       return true;
@@ -120,12 +127,13 @@ template <typename T, int BN, int Stages> struct PersistentGroups {
   __device__ __forceinline__ void multiply(int k) {
     const int steps = stepsOf(k);
     int before = 0;
-    meet(3 + group(), 256);
+    if constexpr (inTurn)
+      meet(3 + group(), 256);
 #pragma unroll 1
     for (int s = 0; s < steps; ++s) {
       awaitBarrier(full(slot), parity);
       asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-      const unsigned a = base + slot * bytes, b = a + bytesA;
+      const unsigned tile = base + slot * bytes, a = tile + firstRow() * 128, b = tile + bytesA;
       asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
       for (int i = 0; i < 4; ++i)
@@ -137,15 +145,16 @@ template <typename T, int BN, int Stages> struct PersistentGroups {
       before = slot;
       advance(1);
     }
-    passTurn();
+    if constexpr (inTurn)
+      passTurn();
     waitGroups<0>();
     release(before);
   }
   // The sums of 8 neighbouring columns in one row, of which a thread has BN / 16: of
-  // part i those at rowOf(i) and columnOf(i) of the warpgroup's tile. The instruction
+  // part i those at rowOf(i) and columnOf(i) of the tile. The instruction
   // leaves a row's columns in pairs with four threads, which exchange them.
   static __device__ __forceinline__ int rowOf(int part) {
-    return threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4 + part % 2 * 8;
+    return firstRow() + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4 + part % 2 * 8;
   }
   static __device__ __forceinline__ int columnOf(int part) { return part / 2 * 32 + threadIdx.x % 4 * 8; }
   __device__ __forceinline__ Pack<Sum, 8> take(int part) const {

@@ -8,6 +8,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -205,6 +206,8 @@ bool isSummand(Operation *product) {
 std::string spell(Operation *op, Type type, ArrayRef<std::string> x) {
   if (mayBeQuickQuotient(op))
     return call("quickQuotient", x);
+  if (isPlusOne(op)) // of which the other operand is 1 more already
+    return x[matchPattern(op->getOperand(0), m_OneFloat()) ? 1 : 0];
   StringRef name = op->getName().stripDialect();
   if (name == "mulf" && !isSummand(op))
     return call("roundedProduct", x);
@@ -238,6 +241,8 @@ std::string spell(Operation *op, Type type, ArrayRef<std::string> x) {
                           : unsignedInfix(unsignedOp, type, x);
   if (name == "negf")
     return "-" + x[0];
+  if (mayBePlusOne(op))
+    return call(name == "erf" ? "quickErfPlusOne" : "quickTanhPlusOne", x);
   if (name == "erf" && mayHaveAbsoluteError(op))
     return call("quickErf", x);
   if (mayBeQuickExp(op))

@@ -93,6 +93,31 @@ bool mayHaveAbsoluteError(Operation *op) {
          });
 }
 
+/// The operand of the sum `op` that 1 is added to; null if `op` is no such sum.
+static Value summandOfOne(Operation *op) {
+  auto sum = dyn_cast<arith::AddFOp>(op);
+  if (!sum)
+    return Value();
+  if (matchPattern(sum.getRhs(), m_OneFloat()))
+    return sum.getLhs();
+  return matchPattern(sum.getLhs(), m_OneFloat()) ? sum.getRhs() : Value();
+}
+
+bool mayBePlusOne(Operation *op) {
+  return isa<math::ErfOp, math::TanhOp>(op) &&
+         llvm::all_of(op->getUsers(),
+                      [&](Operation *user) {
+                        return summandOfOne(user) == op->getResult(0);
+                      }) &&
+         mayHaveAbsoluteError(op);
+}
+
+bool isPlusOne(Operation *op) {
+  const Value summand = summandOfOne(op);
+  return summand && summand.getDefiningOp() &&
+         mayBePlusOne(summand.getDefiningOp());
+}
+
 /// Whether `value` is made, in the same body, of an exponential that is quick.
 static bool isOfQuickExp(Value value) {
   Operation *op = value.getDefiningOp();

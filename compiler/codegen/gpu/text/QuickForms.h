@@ -28,6 +28,15 @@ bool mayBeQuickExp(mlir::Operation *op);
 /// library gives.
 bool mayHaveAbsoluteError(mlir::Operation *op);
 
+/// Whether `op`, a math.erf or math.tanh of f32, may be printed as 1 more than
+/// it is (quickErfPlusOne and quickTanhPlusOne of prelude/Common.cuh): all of
+/// its uses add 1 to it, as a GELU does, and it mayHaveAbsoluteError. The sums
+/// are then the value itself, whose relative error is small far below 0 too.
+bool mayBePlusOne(mlir::Operation *op);
+
+/// Whether `op` is one of the sums with 1 of an operation that mayBePlusOne.
+bool isPlusOne(mlir::Operation *op);
+
 /// Whether `op` may be quickQuotient of prelude/Common.cuh: an arith.divf whose
 /// divisor is, or is a sum or product of, a result of an operation that
 /// mayBeQuickExp.

@@ -300,8 +300,10 @@ absl::Status BuildLerp(OpImporter& call) {
   AITUNE_ASSIGN_OR_RETURN(
       PointwiseOperands operands,
       PointwiseOperands::Read(call, {"self", "end", "weight"}));
+  // A weight that is a number is not rounded to 16 bits.
+  const DataType dtype = operands.ComputeType(call.ResultDataType());
   auto tensor = [&](int index) {
-    return call.ToComputeType(operands.Tensor(index, call.ResultDataType()));
+    return call.ToComputeType(operands.Tensor(index, dtype));
   };
   Value self = tensor(0), end = tensor(1), weight = tensor(2);
   Value gap = call.Subtract(end, self);

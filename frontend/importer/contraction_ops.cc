@@ -83,6 +83,12 @@ absl::Status BuildAddProduct(OpImporter& call, const char* lhs_name,
   }
   if (sum_batches)
     product = call.Squeeze(call.Reduce<mlir::ait::SumOp>(product, {0}), {0});
+  // Scaled as it was summed: float16 may have no number for it before.
+  AITUNE_ASSIGN_OR_RETURN(Scalar beta, call.Number("beta"));
+  const bool is_scaled = !(alpha.is_static() && alpha.AsDouble() == 1 &&
+                           beta.is_static() && beta.AsDouble() == 1);
+  if (is_scaled && IsHalf(call.ResultDataType()))
+    product = call.ConvertUnrounded(product, DataType::kFloat32);
   return SetScaledSum(call, product);
 }
 

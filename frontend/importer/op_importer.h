@@ -153,6 +153,8 @@ class OpImporter {
   // The tensor in `dtype`, as an operator of LibTorch reads or stores it:
   // rounded to 16 bits where either dtype has these, also inside a kernel.
   mlir::Value Convert(mlir::Value value, DataType dtype);
+  // As Convert, of what the call itself computes: a kernel need not round it.
+  mlir::Value ConvertUnrounded(mlir::Value value, DataType dtype);
   // To float32 if float16 or bfloat16: what ATen's kernels compute in.
   mlir::Value ToComputeType(mlir::Value value);
   mlir::Value Reshape(mlir::Value value,
@@ -274,8 +276,6 @@ class OpImporter {
   // Gives a and b one dtype and one type.
   void Unify(mlir::Value& a, mlir::Value& b);
   mlir::Value Zeros(mlir::RankedTensorType type);
-  // As Convert, of what the call itself computes: a kernel need not round it.
-  mlir::Value ConvertUnrounded(mlir::Value value, DataType dtype);
 
   ImportState& state_;
   const TraceOp& op_;

@@ -21,7 +21,7 @@ module attributes {ait.symbols = [{name = "s0", min = 1 : i64, max = 32 : i64, i
 // CHECK: const Columns<half> q{in0 + {{.*}}, 768, 0, 64, 128};
 // CHECK: const auto adjust = [&](float x, Index t, Index s) -> float {
 // CHECK-NEXT: const bool [[MASK:x[0-9]+]] = in3[{{.*}}t * 128{{.*}}s];
-// CHECK-NEXT: return choose([[MASK]], toLog2(x), minusInfinity());
+// CHECK-NEXT: return choose([[MASK]], x, minusInfinity());
 // CHECK: attend<half, {{.*}}, 64, 64, false, 1>(q, k, v, t0, 0.125f, adjust, 0.0f, shared);
 // CHECK: store(out0 +
 func.func private @masked(%q: tensor<?x128x12x64xf16, #batch>, %k: tensor<?x128x12x64xf16, #batch>, %v: tensor<?x128x12x64xf16, #batch>, %mask: tensor<1x1x128x128xi1>) -> tensor<?x128x12x64xf16, #batch> attributes {ait.kind = #ait.kind<attention>} {
@@ -40,7 +40,7 @@ func.func private @masked(%q: tensor<?x128x12x64xf16, #batch>, %k: tensor<?x128x
 // CHECK: const NoMask adjust;
 // CHECK: === packed: attention mma
 // CHECK: const Columns<bfloat> k{in0 + {{.*}}1024{{.*}}, 3072, 0, 64, 128};
-// CHECK: [](float x, Index, Index) { return x * kLog2E; }
+// CHECK: [](float x, Index, Index) { return x; }
 // CHECK: 64, 64, true, 1>(
 func.func private @packed(%x: tensor<1x128x48x64xbf16>) -> tensor<1x128x16x64xbf16> attributes {ait.kind = #ait.kind<attention>} {
   %0 = ait.slice %x {starts = array<i64: 0, 0, 0, 0>, steps = array<i64: 1, 1, 1, 1>} : tensor<1x128x48x64xbf16> -> tensor<1x128x16x64xbf16>
@@ -57,7 +57,7 @@ func.func private @packed(%x: tensor<1x128x48x64xbf16>) -> tensor<1x128x16x64xbf
 // fp32, an added mask, a depth that is no multiple of 8, other keys.
 // CHECK-LABEL: === wide: attention simt
 // CHECK: const Strided<float> q{
-// CHECK: return toLog2(x + toFloat(
+// CHECK: return x + toFloat(
 // CHECK: attendSimt<float, 4, 20, 36, false, 1>
 func.func private @wide(%q: tensor<2x3x50x20xf32>, %k: tensor<2x3x70x20xf32>, %v: tensor<2x3x70x36xf32>, %mask: tensor<2x1x1x70xf32>) -> tensor<2x3x50x36xf32> attributes {ait.kind = #ait.kind<attention>} {
   %m = ait.expand %mask : tensor<2x1x1x70xf32> -> tensor<2x3x50x70xf32>
@@ -85,7 +85,7 @@ func.func private @grouped(%q: tensor<1x8x100x128xf16>, %k: tensor<1x2x100x128xf
 // scale that is not positive is applied to each score.
 // CHECK-LABEL: === deep: attention wgmma
 // CHECK: GroupAttention<half, {{[12]}}, {{[12]}}, {{[0-9]+}}, 2, 192, 256, false, false>
-// CHECK: const auto adjust = [](float x, Index, Index) { return x * kLog2E; };
+// CHECK: const auto adjust = [](float x, Index, Index) { return x; };
 // CHECK-NOT: === deep: attention mma
 // CHECK: === odd: attention wgmma
 // CHECK: , 40, 72, false, true>
@@ -100,7 +100,7 @@ func.func private @odd(%q: tensor<4x130x40xbf16>, %k: tensor<4x77x40xbf16>, %v: 
 
 // What a mask leaves out has a score, which stays finite.
 // CHECK-LABEL: === filled: attention wgmma
-// CHECK: , toLog2(x), toLog2((-3.40282347e+38f)));
+// CHECK: , x, (-3.40282347e+38f));
 func.func private @filled(%q: tensor<4x130x64xbf16>, %k: tensor<4x77x64xbf16>, %v: tensor<4x77x64xbf16>, %mask: tensor<130x77xi1>) -> tensor<4x130x64xbf16> attributes {ait.kind = #ait.kind<attention>} {
   %0 = ait.attention %q, %k, %v, %mask {masked_score = -3.4028234663852886e+38 : f64, scale = 1.250000e-01 : f64} : (tensor<4x130x64xbf16>, tensor<4x77x64xbf16>, tensor<4x77x64xbf16>, tensor<130x77xi1>) -> tensor<4x130x64xbf16>
   return %0 : tensor<4x130x64xbf16>
@@ -109,7 +109,7 @@ func.func private @filled(%q: tensor<4x130x64xbf16>, %k: tensor<4x77x64xbf16>, %
 // A floating mask is added, or leaves a pair out.
 // CHECK-LABEL: === biased: attention wgmma
 // CHECK: const float added = {{.*}};
-// CHECK-NEXT: return choose(added == (-3.40282326e+38f), toLog2(__int_as_float({{.*}})), toLog2(x + added));
+// CHECK-NEXT: return choose(added == (-3.40282326e+38f), __int_as_float({{.*}}), x + added);
 func.func private @biased(%q: tensor<4x130x64xbf16>, %k: tensor<4x77x64xbf16>, %v: tensor<4x77x64xbf16>, %mask: tensor<130x77xf32>) -> tensor<4x130x64xbf16> attributes {ait.kind = #ait.kind<attention>} {
   %0 = ait.attention %q, %k, %v, %mask {masked_score = 0xFFF0000000000000 : f64, scale = 1.250000e-01 : f64} : (tensor<4x130x64xbf16>, tensor<4x77x64xbf16>, tensor<4x77x64xbf16>, tensor<130x77xf32>) -> tensor<4x130x64xbf16>
   return %0 : tensor<4x130x64xbf16>

@@ -176,7 +176,7 @@ std::string AttentionWriter::maskedScore() const {
   auto score = parts.attributes.getAs<FloatAttr>("masked_score");
   if (!score)
     return "minusInfinity()";
-  return "toLog2(" + floatConstant(score.getValueAsDouble()) + ")";
+  return floatConstant(score.getValueAsDouble());
 }
 
 std::string AttentionWriter::floatConstant(double number) const {
@@ -190,11 +190,11 @@ void AttentionWriter::printAdjust(PointPrinter &printer,
   if (!problem.hasMask) {
     // Warpgroups take the scale into the exponentials, which keeps the order of
     // scores only if it is positive.
-    printer.line(shape.algorithm == AttentionShape::Algorithm::kWgmma &&
-                         scale() > 0.0
-                     ? "const NoMask adjust;"
-                     : "const auto adjust = [](float x, Index, Index) { return "
-                       "x * kLog2E; };");
+    printer.line(
+        shape.algorithm == AttentionShape::Algorithm::kWgmma && scale() > 0.0
+            ? "const NoMask adjust;"
+            : "const auto adjust = [](float x, Index, Index) { return x; "
+              "};");
     return;
   }
   PrintScope *outer = printer.current;
@@ -219,15 +219,14 @@ void AttentionWriter::printAdjust(PointPrinter &printer,
   Type element = parts.operandTypes[3].getElementType();
   std::string mask = printer.pull(parts.operand(3), exprs);
   if (element.isInteger(1)) {
-    printer.line("return choose(" + mask + ", toLog2(x), " + maskedScore() +
-                 ");");
+    printer.line("return choose(" + mask + ", x, " + maskedScore() + ");");
   } else if (parts.attributes.contains("masked_score")) {
     printer.line("const float added = " + mask + ";");
     printer.line(
         "return choose(added == " + floatConstant(mlir::ait::kMaskedPair) +
-        ", " + maskedScore() + ", toLog2(x + added));");
+        ", " + maskedScore() + ", x + added);");
   } else {
-    printer.line("return toLog2(x + toFloat(" + mask + "));");
+    printer.line("return x + toFloat(" + mask + ");");
   }
   printer.current = outer;
   printer.line("const auto adjust = [&](float x, Index t, Index s) -> float {");

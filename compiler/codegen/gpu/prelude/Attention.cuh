@@ -2,23 +2,25 @@
 // steps; when a step has greater scores than those before, the sums so far are
 // scaled to the new maximum (Milakov and Gimelshein, Online normalizer calculation
 // for softmax, 2018). `adjust(x, t, s)` is the score x of query t and key s with
-// the mask applied, in units of log2(e). The sums of a query that sees no key are
+// the mask applied. The sums of a query that sees no key are
 // 0 and are multiplied by `factorWithoutKeys`: 0, or NaN for what a softmax gives.
 // The result is left in `shared`, in rows of ValueDepth + 4 floats, and its address
 // is returned. Few queries with many keys are shared by the Splits blocks of a
 // cluster, along its z axis, each with a part of the keys; the result is then the
 // sum of what they leave.
 
-// Scores are multiplied by log2(e), so that exp2 gives the exponentials.
-constexpr float kLog2E = 1.44269504f;
+constexpr float kLog2E = 1.44269504f; // log2(e)
 __device__ __forceinline__ float minusInfinity() { return __int_as_float(0xff800000); }
 __device__ __forceinline__ float notANumber() { return __int_as_float(0x7fffffff); }
-// x * log2(e), finite where x is: a mask of the least numbers still lets a row see
-// its keys, all of them alike.
-__device__ __forceinline__ float toLog2(float x) {
-  const float y = x * kLog2E;
-  return isinf(y) && !isinf(x) ? copysignf(3.40282347e+38f, x) : y;
+// 2^x with an error of at most 2^-22 (PTX ISA, ex2); 0 for less than 2^-126.
+__device__ __forceinline__ float quickExp2(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
 }
+// The weight of a score beside the greatest one. The difference first: scores of a
+// mask of the least numbers are all alike, and would be infinite times log2(e).
+__device__ __forceinline__ float weightOf(float score, float greatest) { return quickExp2((score - greatest) * kLog2E); }
 
 // One of two numbers, both of which are computed: a branch for each pair would keep
 // the loads of a mask from being under way together.
@@ -76,9 +78,9 @@ __device__ __forceinline__ float shareOf(const float (&greatests)[Parts][Rows], 
 #pragma unroll
     for (int part = 0; part < Parts; ++part) {
       const float its = ofBlock<Splits>(greatests[part][row], block), total = ofBlock<Splits>(totals[part][row], block);
-      sum += its == minusInfinity() ? total : total * exp2f(its - all);
+      sum += its == minusInfinity() ? total : total * weightOf(its, all);
     }
-  const float share = greatest == minusInfinity() ? 1.0f : exp2f(greatest - all);
+  const float share = greatest == minusInfinity() ? 1.0f : weightOf(greatest, all);
   return sum == 0.0f ? factorWithoutKeys : share / sum;
 }
 
@@ -146,22 +148,38 @@ __device__ __forceinline__ float *attend(const Columns<T> &q, const Columns<T> &
       }
     // Apply the mask and find the greatest score of each row.
     float before[2] = {greatest[0], greatest[1]};
+    const int end = (step + 1) * keys;
+    auto query = [&](int i) { return first + m + lane / 4 + i / 2 * 8; };
+    auto key = [&](int j, int i) { return step * keys + group * own + j * 8 + lane % 4 * 2 + i % 2; };
+    // A condition for each pair would keep the loads of a mask apart.
+    if (end <= k.rows && first + queries <= q.rows && (!Causal || end <= first + m + 1)) {
+#pragma unroll
+      for (int j = 0; j < own / 8; ++j)
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          scores[j][i] = adjust(scores[j][i] * scale, query(i), key(j, i));
+    } else {
+#pragma unroll
+      for (int j = 0; j < own / 8; ++j)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          const int t = query(i), s = key(j, i);
+          float x = minusInfinity();
+          if (s < k.rows && t < q.rows && (!Causal || s <= t))
+            x = adjust(scores[j][i] * scale, t, s);
+          scores[j][i] = x;
+        }
+    }
 #pragma unroll
     for (int j = 0; j < own / 8; ++j)
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const int t = first + m + lane / 4 + i / 2 * 8, s = step * keys + group * own + j * 8 + lane % 4 * 2 + i % 2;
-        float x = minusInfinity();
-        if (s < k.rows && t < q.rows && (!Causal || s <= t))
-          x = adjust(scores[j][i] * scale, t, s);
-        scores[j][i] = x;
-        greatest[i / 2] = fmaxf(greatest[i / 2], x);
-      }
+      for (int i = 0; i < 4; ++i)
+        greatest[i / 2] = fmaxf(greatest[i / 2], scores[j][i]);
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       greatest[h] = fmaxf(greatest[h], __shfl_xor_sync(0xffffffffu, greatest[h], 1));
       greatest[h] = fmaxf(greatest[h], __shfl_xor_sync(0xffffffffu, greatest[h], 2));
-      const float correction = greatest[h] == minusInfinity() ? 1.0f : exp2f(before[h] - greatest[h]);
+      const float correction = greatest[h] == minusInfinity() ? 1.0f : weightOf(before[h], greatest[h]);
       total[h] *= correction;
 #pragma unroll
       for (int j = 0; j < tilesE; ++j) {
@@ -173,7 +191,7 @@ __device__ __forceinline__ float *attend(const Columns<T> &q, const Columns<T> &
     for (int j = 0; j < own / 8; ++j)
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        scores[j][i] = scores[j][i] == minusInfinity() ? 0.0f : exp2f(scores[j][i] - greatest[i / 2]);
+        scores[j][i] = scores[j][i] == minusInfinity() ? 0.0f : weightOf(scores[j][i], greatest[i / 2]);
         total[i / 2] += scores[j][i];
       }
 #pragma unroll
@@ -289,8 +307,8 @@ __device__ __forceinline__ float *attendSimt(const Strided<T> &q, const Strided<
 #pragma unroll
       for (int offset = 16; offset > 0; offset /= 2)
         all = fmaxf(all, __shfl_xor_sync(0xffffffffu, all, offset));
-      const float correction = all == minusInfinity() ? 1.0f : exp2f(greatest[r] - all);
-      scores[r] = x == minusInfinity() ? 0.0f : exp2f(x - all);
+      const float correction = all == minusInfinity() ? 1.0f : weightOf(greatest[r], all);
+      scores[r] = x == minusInfinity() ? 0.0f : weightOf(x, all);
       greatest[r] = all;
       total[r] = total[r] * correction + scores[r];
 #pragma unroll

@@ -13,12 +13,6 @@ struct NoMask {};
 template <typename Adjust> struct IsMask { static constexpr bool value = true; };
 template <> struct IsMask<NoMask> { static constexpr bool value = false; };
 
-// 2^x with an error of at most 2^-22 (PTX ISA, ex2); 0 for less than 2^-126.
-__device__ __forceinline__ float quickExp2(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
 // Makes registers that an instruction of a warpgroup writes unknown to the compiler,
 // which does not see when it ends.
 template <int N> __device__ __forceinline__ void refresh(float (&x)[N]) {
@@ -165,8 +159,8 @@ struct GroupAttention {
 #pragma unroll
     for (int i = 0; i < ValueDepth / 2; ++i)
       sums[i] = 0.0f;
-    // A score is multiplied by this, and then 2^score is its weight.
-    const float factor = hasMask ? 1.0f : scale * kLog2E;
+    // Without a mask, a score times this is the exponent of 2 of its weight.
+    const float factor = scale * kLog2E;
 
     auto awaitFull = [&](Event event, int slot, unsigned parity) {
       awaitBarrier(barrier(base, event, slot), parity);
@@ -232,13 +226,13 @@ struct GroupAttention {
           greatest[h] = fmaxf(greatest[h], fmaxf(scores[j * 4 + h * 2], scores[j * 4 + h * 2 + 1]));
         greatest[h] = fmaxf(greatest[h], __shfl_xor_sync(0xffffffffu, greatest[h], 1));
         greatest[h] = fmaxf(greatest[h], __shfl_xor_sync(0xffffffffu, greatest[h], 2));
-        shift[h] = greatest[h] == minusInfinity() ? 0.0f : greatest[h] * factor;
-        correction[h] = quickExp2(before * factor - shift[h]);
+        shift[h] = greatest[h] == minusInfinity() ? 0.0f : hasMask ? greatest[h] : greatest[h] * factor;
+        correction[h] = hasMask ? weightOf(before, shift[h]) : quickExp2(before * factor - shift[h]);
         total[h] *= correction[h];
       }
 #pragma unroll
       for (int i = 0; i < Keys / 2; ++i) {
-        scores[i] = quickExp2(fmaf(scores[i], factor, -shift[i / 2 % 2]));
+        scores[i] = hasMask ? weightOf(scores[i], shift[i / 2 % 2]) : quickExp2(fmaf(scores[i], factor, -shift[i / 2 % 2]));
         total[i / 2 % 2] += scores[i];
       }
     };

@@ -8,7 +8,6 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/BuiltinTypes.h"
-#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -202,12 +201,22 @@ bool isSummand(Operation *product) {
   });
 }
 
+/// The function of prelude/Common.cuh that is 1 more than `op`; empty if there
+/// is none.
+StringRef formPlusOne(Operation *op) {
+  return llvm::StringSwitch<StringRef>(op->getName().stripDialect())
+      .Case("erf", "quickErfPlusOne")
+      .Case("tanh", "quickTanhPlusOne")
+      .Default("");
+}
+
 /// The expression for operands that are not of half types.
 std::string spell(Operation *op, Type type, ArrayRef<std::string> x) {
   if (mayBeQuickQuotient(op))
     return call("quickQuotient", x);
-  if (isPlusOne(op)) // of which the other operand is 1 more already
-    return x[matchPattern(op->getOperand(0), m_OneFloat()) ? 1 : 0];
+  if (Operation *summand = findWhatHasOneAdded(op);
+      summand && !formPlusOne(summand).empty())
+    return x[op->getOperand(0).getDefiningOp() == summand ? 0 : 1];
   StringRef name = op->getName().stripDialect();
   if (name == "mulf" && !isSummand(op))
     return call("roundedProduct", x);
@@ -241,8 +250,8 @@ std::string spell(Operation *op, Type type, ArrayRef<std::string> x) {
                           : unsignedInfix(unsignedOp, type, x);
   if (name == "negf")
     return "-" + x[0];
-  if (mayBePlusOne(op))
-    return call(name == "erf" ? "quickErfPlusOne" : "quickTanhPlusOne", x);
+  if (StringRef form = formPlusOne(op); !form.empty() && hasOneAdded(op))
+    return call(form, x);
   if (name == "erf" && mayHaveAbsoluteError(op))
     return call("quickErf", x);
   if (mayBeQuickExp(op))

@@ -103,19 +103,18 @@ static Value summandOfOne(Operation *op) {
   return matchPattern(sum.getLhs(), m_OneFloat()) ? sum.getRhs() : Value();
 }
 
-bool mayBePlusOne(Operation *op) {
-  return isa<math::ErfOp, math::TanhOp>(op) &&
-         llvm::all_of(op->getUsers(),
+bool hasOneAdded(Operation *op) {
+  return llvm::all_of(op->getUsers(),
                       [&](Operation *user) {
                         return summandOfOne(user) == op->getResult(0);
                       }) &&
          mayHaveAbsoluteError(op);
 }
 
-bool isPlusOne(Operation *op) {
-  const Value summand = summandOfOne(op);
-  return summand && summand.getDefiningOp() &&
-         mayBePlusOne(summand.getDefiningOp());
+Operation *findWhatHasOneAdded(Operation *sum) {
+  const Value summand = summandOfOne(sum);
+  Operation *op = summand ? summand.getDefiningOp() : nullptr;
+  return op && hasOneAdded(op) ? op : nullptr;
 }
 
 /// Whether `value` is made, in the same body, of an exponential that is quick.

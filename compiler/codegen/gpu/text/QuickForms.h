@@ -28,14 +28,14 @@ bool mayBeQuickExp(mlir::Operation *op);
 /// library gives.
 bool mayHaveAbsoluteError(mlir::Operation *op);
 
-/// Whether `op`, a math.erf or math.tanh of f32, may be printed as 1 more than
-/// it is (quickErfPlusOne and quickTanhPlusOne of prelude/Common.cuh): all of
-/// its uses add 1 to it, as a GELU does, and it mayHaveAbsoluteError. The sums
-/// are then the value itself, whose relative error is small far below 0 too.
-bool mayBePlusOne(mlir::Operation *op);
+/// Whether all uses of `op` add 1 to it, as a GELU does to the error function,
+/// and it mayHaveAbsoluteError. It may then be printed as 1 more than it is
+/// (quickErfPlusOne of prelude/Common.cuh), whose relative error is small where
+/// it is near -1 too, and its sums as the value itself.
+bool hasOneAdded(mlir::Operation *op);
 
-/// Whether `op` is one of the sums with 1 of an operation that mayBePlusOne.
-bool isPlusOne(mlir::Operation *op);
+/// The operation that `sum` adds 1 to, if that hasOneAdded; else null.
+mlir::Operation *findWhatHasOneAdded(mlir::Operation *sum);
 
 /// Whether `op` may be quickQuotient of prelude/Common.cuh: an arith.divf whose
 /// divisor is, or is a sum or product of, a result of an operation that

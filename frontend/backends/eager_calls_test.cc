@@ -139,6 +139,27 @@ def forward(self, x: Tensor, y: Tensor):
   }
 }
 
+// So are statistics that a normalisation updates, of which its schema tells
+// nothing.
+TEST(EagerCalls, UpdateStatisticsThatAreNotContiguous) {
+  auto source = SourceOf(R"(
+def forward(self, x: Tensor, mean: Tensor, var: Tensor):
+    return torch.batch_norm(x, None, None, mean, var, True, 0.5, 1e-5, False)
+)");
+  auto backend = BackendOf("TorchInductorBackend");
+  const at::Tensor x = at::randn({4, 3}),
+                   both = at::ones({3, 2});  // mean and variance
+  BuildRequest request = RequestOf(source, {});
+  request.samples = {
+      *source->Flatten(ValueList({x, at::ones({3}), at::ones({3})}))};
+  ASSERT_TRUE(backend->Build(request).ok());
+  const auto ours = CallWith(
+      *source, *backend, ValueList({x, both.select(1, 0), both.select(1, 1)}));
+  ASSERT_TRUE(ours.ok()) << ours.status();
+  EXPECT_TRUE(at::allclose(both.select(1, 0), 0.5 + 0.5 * x.mean(0)));
+  EXPECT_TRUE(at::allclose(both.select(1, 1), 0.5 + 0.5 * x.var(0)));
+}
+
 // What a compiled version takes for two tensors may be one.
 TEST(EagerCalls, TakeATensorThatIsGivenTwice) {
   auto source = SourceOf(R"(

@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/ir/ir.h>
-#include <torch/csrc/jit/passes/inliner.h>
 #include <torch/csrc/jit/runtime/graph_iterator.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "frontend/torchscript/inline_calls.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/values/missing_kernel.h"
 #include "frontend/values/pytree.h"
@@ -216,7 +216,7 @@ bool AreWithin(const std::vector<at::Tensor>& integers, int64_t rows) {
 AssertGuard::AssertGuard(const Model& model) : model_(model), state_(model) {
   const torch::jit::Module& module = model.impl().bare_module;
   auto graph = module.get_method("forward").graph()->copy();
-  torch::jit::Inline(*graph);
+  InlineCalls(*graph);
   torch::jit::DepthFirstGraphNodeIterator nodes(graph);
   while (const torch::jit::Node* node = nodes.next()) {
     const std::string name = node->kind().toQualString();

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/fatal_operators.h"
+#include "frontend/torchscript/inline_calls.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/run_limits.h"
 #include "frontend/values/gpu.h"

@@ -2,7 +2,6 @@
 
 #include <ATen/Functions.h>
 #include <torch/csrc/jit/api/module.h>
-#include <torch/csrc/jit/passes/inliner.h>
 #include <torch/csrc/jit/runtime/custom_operator.h>
 
 #include <cstdint>
@@ -13,7 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/torchscript/inline_forks.h"
+#include "frontend/torchscript/inline_calls.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/values/torch_util.h"
 
@@ -101,9 +100,7 @@ absl::StatusOr<Model> WithTf32Operands(const Model& model, bool convolutions,
         Register();
         copy = model.impl().module().clone(/*inplace=*/true);
         torch::jit::Graph& graph = *copy->get_method("forward").graph();
-        torch::jit::Inline(graph);
-        InlineForks(graph);
-        torch::jit::Inline(graph);
+        InlineCallsAndForks(graph);
         count = RoundOperands(graph.block(), convolutions, products);
         return absl::OkStatus();
       });

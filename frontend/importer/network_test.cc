@@ -84,6 +84,26 @@ TEST(Contraction, AddmmWithoutBetaNeverReadsTheSum) {
   EXPECT_THAT(maker.Import(), Not(HasSubstr("ait.add")));
 }
 
+// float16 may have no number for a product before it is scaled.
+TEST(Contraction, ProductsInHalfPrecisionAreScaledAsTheyWereSummed) {
+  for (const auto& [alpha, beta] : {std::pair(0.125, 1.0), {1.0, 0.5}}) {
+    TraceMaker maker;
+    const ValueId c = maker.Input(kBF16, {3, 5}),
+                  x = maker.Input(kBF16, {3, 4}),
+                  y = maker.Input(kBF16, {4, 5});
+    maker.Output(maker.Call("aten::addmm",
+                            {{"self", c},
+                             {"mat1", x},
+                             {"mat2", y},
+                             {"beta", beta},
+                             {"alpha", alpha}},
+                            kBF16, {3, 5}));
+    EXPECT_THAT(maker.Import(),
+                HasSubstr("ait.convert %0 : tensor<3x5xbf16> -> "
+                          "tensor<3x5xf32>\n"));
+  }
+}
+
 TEST(Contraction, EinsumBecomesAMatmul) {
   TraceMaker maker;
   ValueId q = maker.Input(kF32, {2, 3, 4, 8}),

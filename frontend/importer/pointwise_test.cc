@@ -233,5 +233,14 @@ TEST(Pointwise, IdentitiesVanish) {
       "func.return %0 : tensor<4xbf16>\n");
 }
 
+TEST(Pointwise, ANumberThatWeighsIsNotRounded) {
+  TraceMaker maker;
+  const ValueId x = maker.Input(kBF16, {4}), y = maker.Input(kBF16, {4});
+  maker.Output(maker.Call("aten::lerp.Scalar",
+                          {{"self", x}, {"end", y}, {"weight", 0.999}}, kBF16,
+                          {4}));
+  EXPECT_THAT(maker.Import(), HasSubstr("ait.full 9.990000e-01 : f32"));
+}
+
 }  // namespace
 }  // namespace aitune::frontend

@@ -3,7 +3,6 @@
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
-#include <torch/csrc/jit/passes/inliner.h>
 #include <torch/csrc/jit/passes/lower_tuples.h>
 #include <torch/csrc/jit/serialization/import.h>
 
@@ -16,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/reduce/program.h"
 #include "frontend/torchscript/autocast_contexts.h"
-#include "frontend/torchscript/inline_forks.h"
+#include "frontend/torchscript/inline_calls.h"
 #include "frontend/torchscript/model_bytes.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
@@ -72,16 +71,14 @@ absl::StatusOr<std::shared_ptr<torch::jit::Graph>> FlatGraph(
   if (module.hasattr("training")) {
     // What cannot be frozen keeps its attributes, which are resolved below.
     frontend::CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
-      module = torch::jit::freeze(module, /*preserved_attrs=*/{},
-                                  /*optimize_numerics=*/false);
+      module = frontend::Freeze(module, /*kept=*/{},
+                                /*fold_numbers=*/false);
       return absl::OkStatus();
     }).IgnoreError();
   }
   std::shared_ptr<torch::jit::Graph> graph =
       module.get_method("forward").graph()->copy();
-  torch::jit::Inline(*graph);
-  frontend::InlineForks(*graph);
-  torch::jit::Inline(*graph);
+  frontend::InlineCallsAndForks(*graph);
   Objects objects = {{graph->inputs()[0], module._ivalue()}};
   std::vector<Node*> dead;
   AITUNE_RETURN_IF_ERROR(

@@ -2,11 +2,11 @@
 
 #include <ATen/autocast_mode.h>
 #include <torch/csrc/jit/passes/autocast.h>
-#include <torch/csrc/jit/passes/inliner.h>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/autocast_contexts.h"
+#include "frontend/torchscript/inline_calls.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/values/torch_util.h"
 
@@ -49,7 +49,7 @@ absl::StatusOr<Model> WithAutocast(const Model& model, DataType dtype) {
         // Another program on the same tensors.
         module = model.impl().bare_module.clone(/*inplace=*/true);
         auto graph = module->get_method("forward").graph();
-        torch::jit::Inline(*graph);
+        InlineCalls(*graph);
         const ScopedAutocast on_cpu(at::kCPU, ToScalarType(dtype));
         const ScopedAutocast on_gpu(at::kCUDA, ToScalarType(dtype));
         const bool before = torch::jit::setAutocastMode(true);

@@ -4,7 +4,6 @@
 #include <c10/util/Exception.h>
 #include <torch/csrc/jit/passes/autocast.h>
 #include <torch/csrc/jit/passes/constant_propagation.h>
-#include <torch/csrc/jit/passes/inliner.h>
 #include <torch/csrc/jit/passes/peephole.h>
 #include <torch/csrc/jit/passes/quantization/helper.h>
 
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "frontend/torchscript/copy_modules.h"
+#include "frontend/torchscript/inline_calls.h"
 
 namespace aitune::frontend {
 namespace {
@@ -193,12 +193,12 @@ void SwapDevicesOfCasts(torch::jit::Graph& graph) {
 torch::jit::Module WithCastsOfContexts(const torch::jit::Module& module) {
   const std::shared_ptr<torch::jit::Graph> inlined =
       module.get_method("forward").graph()->copy();
-  torch::jit::Inline(*inlined);
+  InlineCalls(*inlined);
   if (!HasContexts(*inlined)) return module;
   torch::jit::Module copy = CloneProgram(module);
   const std::shared_ptr<torch::jit::Graph> graph =
       copy.get_method("forward").graph();
-  torch::jit::Inline(*graph);
+  InlineCalls(*graph);
   MakeCastsOfContexts(graph);
   return copy;
 }

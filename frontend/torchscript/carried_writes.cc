@@ -1,7 +1,6 @@
 #include "frontend/torchscript/carried_writes.h"
 
 #include <torch/csrc/jit/ir/alias_analysis.h>
-#include <torch/csrc/jit/passes/inliner.h>
 #include <torch/csrc/jit/runtime/custom_operator.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 
 #include "frontend/torchscript/any_node.h"
 #include "frontend/torchscript/copy_modules.h"
+#include "frontend/torchscript/inline_calls.h"
 #include "frontend/torchscript/submodule_calls.h"
 #include "frontend/torchscript/written_arguments.h"
 
@@ -165,7 +165,7 @@ bool MarkCarriedWrites(const std::shared_ptr<Graph>& graph) {
 torch::jit::Module WithMarkedCarriedWrites(const torch::jit::Module& module) {
   const auto inlined = [](Graph& graph) {
     InlineSubmodules(graph);
-    torch::jit::Inline(graph);
+    InlineCalls(graph);
   };
   const std::shared_ptr<Graph> tried =
       module.get_method("forward").graph()->copy();

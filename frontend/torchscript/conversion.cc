@@ -2,7 +2,6 @@
 
 #include <ATen/Functions.h>
 #include <c10/core/GradMode.h>
-#include <torch/csrc/jit/passes/inliner.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -12,6 +11,7 @@
 
 #include "frontend/torchscript/autocast_contexts.h"
 #include "frontend/torchscript/dtype_checks.h"
+#include "frontend/torchscript/inline_calls.h"
 #include "frontend/torchscript/module_objects.h"
 #include "frontend/values/host_arguments.h"
 #include "frontend/values/pytree.h"
@@ -260,7 +260,7 @@ void ConvertWeights(torch::jit::Module& module, c10::ScalarType type) {
 void WidenCasts(torch::jit::Module& module, c10::ScalarType type) {
   const std::shared_ptr<torch::jit::Graph> graph =
       module.get_method("forward").graph();
-  torch::jit::Inline(*graph);
+  InlineCalls(*graph);
   RemoveContexts(*graph);
   WidenCasts(graph->block(), type);
 }
@@ -284,8 +284,7 @@ void MoveTo(torch::jit::Module& module, c10::Device device) {
                     }
                   });
   // Functions are called, too, and belong to other modules as well.
-  if (!device.is_cpu())
-    torch::jit::Inline(*module.get_method("forward").graph());
+  if (!device.is_cpu()) InlineCalls(*module.get_method("forward").graph());
   VisitModules(*module._ivalue(), [&](c10::ivalue::Object& inner) {
     for (torch::jit::Function* const method : inner.type()->methods())
       MoveTo(*torch::jit::toGraphFunction(*method).graph(), device);

@@ -1,11 +1,11 @@
 #include "frontend/torchscript/deciding_weights.h"
 
 #include <torch/csrc/jit/ir/ir.h>
-#include <torch/csrc/jit/passes/inliner.h>
 
 #include <unordered_map>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/torchscript/inline_calls.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/operator_tags.h"
 #include "frontend/torchscript/written_arguments.h"
@@ -160,7 +160,7 @@ class Walk {
 std::set<std::string> DecidingWeights(const Model& model) {
   const auto graph =
       model.impl().bare_module.get_method("forward").graph()->copy();
-  torch::jit::Inline(*graph);
+  InlineCalls(*graph);
   return Walk(*graph).deciding();
 }
 

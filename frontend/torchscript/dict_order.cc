@@ -1,11 +1,10 @@
 #include "frontend/torchscript/dict_order.h"
 
-#include <torch/csrc/jit/passes/inliner.h>
-
 #include <algorithm>
 #include <set>
 #include <string>
 
+#include "frontend/torchscript/inline_calls.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/values/torch_util.h"
 
@@ -50,7 +49,7 @@ bool SeesDictOrder(const Model& model) {
   CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
     const auto graph =
         model.impl().bare_module.get_method("forward").graph()->copy();
-    torch::jit::Inline(*graph);
+    InlineCalls(*graph);
     sees = !std::all_of(
         graph->inputs().begin() + 1, graph->inputs().end(),
         [](const Value* argument) { return IsOnlyLookedUp(*argument); });

@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
@@ -19,6 +20,7 @@ constexpr const char* kLookAtPivots = "aitune::look_at_pivots";
 constexpr const char* kLookAtDivision = "aitune::look_at_division";
 constexpr const char* kLookAtFloorDivision = "aitune::look_at_floor_division";
 constexpr const char* kLookAtHeads = "aitune::look_at_heads";
+constexpr const char* kLookAtBatchSizes = "aitune::look_at_batch_sizes";
 
 thread_local std::string fatal;  // FatalCall
 
@@ -75,6 +77,33 @@ void LookAtHeads(torch::jit::Stack& stack) {
     Refuse("attention without heads ends the process");
 }
 
+// Those of a packed sequence don't increase, and are of rows that it has. What
+// has another shape throws by itself.
+void LookAtBatchSizes(torch::jit::Stack& stack) {
+  const at::Tensor sizes = torch::jit::pop(stack).toTensor(),
+                   rows = torch::jit::pop(stack).toTensor();
+  if (sizes.dim() != 1 || sizes.numel() == 0 || rows.dim() == 0) return;
+  const at::Tensor host = sizes.to(at::kCPU, at::kLong).contiguous();
+  const auto* const size = static_cast<const int64_t*>(host.const_data_ptr());
+  int64_t left = rows.size(0);
+  for (int64_t step = 0; step < host.numel(); ++step) {
+    if (size[step] < (step == 0 ? 1 : 0) || size[step] > left ||
+        (step > 0 && size[step] > size[step - 1]))
+      Refuse(
+          "_pad_packed_sequence with batch sizes that are none ends the "
+          "process");
+    left -= size[step];
+  }
+}
+
+// What looks at arguments of an operator that may end the process, which begin
+// at the place and are so many; null for other operators.
+struct Guard {
+  const char* look = nullptr;
+  size_t place = 0, count = 1;
+  void (*run)(torch::jit::Stack& stack) = nullptr;
+};
+
 void Register() {
   static const auto* const registered = new torch::jit::RegisterOperators(
       {LookOperator(kLookAtNumbers, "(Tensor x)", LookAtNumbers),
@@ -82,34 +111,38 @@ void Register() {
        LookOperator(kLookAtDivision, "(int x, int y)", LookAtDivision),
        LookOperator(kLookAtFloorDivision, "(int x, int y)",
                     LookAtFloorDivision),
-       LookOperator(kLookAtHeads, "(Tensor x)", LookAtHeads)});
+       LookOperator(kLookAtHeads, "(Tensor x)", LookAtHeads),
+       LookOperator(kLookAtBatchSizes, "(Tensor x, Tensor y)",
+                    LookAtBatchSizes)});
   (void)registered;
 }
 
-// What looks at arguments of a node that may end the process, which begin at
-// the place and are so many; null for other nodes.
-struct Guard {
-  const char* look = nullptr;
-  size_t place = 0, count = 1;
-};
-
-Guard GuardOf(const torch::jit::Node& node) {
-  const std::string name = node.kind().toQualString();
+Guard GuardOf(const c10::FunctionSchema& schema) {
+  const std::string& name = schema.name();
   if (name == "aten::linalg_eigvals" || name == "aten::_linalg_eigvals")
-    return {kLookAtNumbers};
-  if (name == "aten::linalg_ldl_solve") return {kLookAtPivots, 1};
+    return {kLookAtNumbers, 0, 1, LookAtNumbers};
+  if (name == "aten::linalg_ldl_solve")
+    return {kLookAtPivots, 1, 1, LookAtPivots};
   if (name == "aten::remainder" || name == "aten::floordiv") {
-    const auto inputs = node.inputs();
-    if (std::any_of(inputs.begin(), inputs.end(),
-                    [](const torch::jit::Value* input) {
-                      return input->type()->kind() != c10::TypeKind::IntType;
+    if (std::any_of(schema.arguments().begin(), schema.arguments().end(),
+                    [](const c10::Argument& argument) {
+                      return argument.type()->kind() != c10::TypeKind::IntType;
                     }))
       return {};
-    return {name == "aten::remainder" ? kLookAtDivision : kLookAtFloorDivision,
-            0, 2};
+    if (name == "aten::remainder")
+      return {kLookAtDivision, 0, 2, LookAtDivision};
+    return {kLookAtFloorDivision, 0, 2, LookAtFloorDivision};
   }
-  if (name == "aten::scaled_dot_product_attention") return {kLookAtHeads};
+  if (name == "aten::scaled_dot_product_attention")
+    return {kLookAtHeads, 0, 1, LookAtHeads};
+  if (name == "aten::_pad_packed_sequence")
+    return {kLookAtBatchSizes, 0, 2, LookAtBatchSizes};
   return {};
+}
+
+Guard GuardOf(const torch::jit::Node& node) {
+  const c10::FunctionSchema* const schema = node.maybeSchema();
+  return schema == nullptr ? Guard() : GuardOf(*schema);
 }
 
 }  // namespace
@@ -141,6 +174,18 @@ bool GuardFatalOperators(torch::jit::Block* block) {
         ->insertBefore(node);
   }
   return any;
+}
+
+void LookAtCall(const c10::FunctionSchema& schema,
+                const std::vector<c10::IValue>& arguments) {
+  const Guard guard = GuardOf(schema);
+  if (guard.look == nullptr || guard.place + guard.count > arguments.size())
+    return;
+  torch::jit::Stack stack(
+      arguments.begin() + static_cast<std::ptrdiff_t>(guard.place),
+      arguments.begin() +
+          static_cast<std::ptrdiff_t>(guard.place + guard.count));
+  guard.run(stack);
 }
 
 const std::string& FatalCall() { return fatal; }

@@ -3,15 +3,16 @@
 // LibTorch's eigvals writes where it may not if a number is no finite one, and
 // ldl_solve if pivots are none; `n % m` of integers ends the process where m is
 // 0, `n // m` and it for the least integer and -1, as does attention without
-// heads on a CPU (PyTorch 2.11). A program that is
-// run on arguments that nobody gave it looks at those of such operators first.
-// Internal: includes LibTorch.
+// heads on a CPU; _pad_packed_sequence writes before its memory where batch
+// sizes increase (PyTorch 2.11). A program that is run on arguments that nobody
+// gave it looks at those of such operators first. Internal: includes LibTorch.
 #ifndef AITUNE_FRONTEND_TORCHSCRIPT_FATAL_OPERATORS_H_
 #define AITUNE_FRONTEND_TORCHSCRIPT_FATAL_OPERATORS_H_
 
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <string>
+#include <vector>
 
 namespace aitune::frontend {
 
@@ -30,6 +31,11 @@ FatalArguments FatalArgumentsIn(torch::jit::Block* block);
 // inner blocks, which throws where the operator would end the process. Whether
 // there is one.
 bool GuardFatalOperators(torch::jit::Block* block);
+
+// The look at the arguments of one call, which throws std::runtime_error where
+// it would end the process. Other operators pass.
+void LookAtCall(const c10::FunctionSchema& schema,
+                const std::vector<c10::IValue>& arguments);
 
 // Why the last look on this thread has thrown, since ForgetFatalCall; empty if
 // none has. LibTorch's interpreter throws it on as an exception of its own.

@@ -2,7 +2,6 @@
 
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/jit/passes/constant_propagation.h>
-#include <torch/csrc/jit/passes/inliner.h>
 
 #include <algorithm>
 #include <functional>
@@ -14,7 +13,9 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/argument_writes.h"
 #include "frontend/torchscript/carried_writes.h"
+#include "frontend/torchscript/inline_calls.h"
 #include "frontend/torchscript/model_internal.h"
+#include "frontend/torchscript/module_flags.h"
 #include "frontend/torchscript/shown_copies.h"
 #include "frontend/torchscript/written_arguments.h"
 #include "frontend/values/torch_util.h"
@@ -253,8 +254,10 @@ InputQueries FindInputQueries(const Model& model) {
   InputQueries found;
   // What cannot be read here, tracing tells.
   CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
-    auto graph = model.impl().bare_module.get_method("forward").graph()->copy();
-    torch::jit::Inline(*graph);
+    const torch::jit::Module& module = model.impl().bare_module;
+    auto graph = module.get_method("forward").graph()->copy();
+    InlineCalls(*graph);
+    FoldFlags(graph, module._ivalue());
     MarkCarriedWrites(graph);
     // torch.nn.functional asks for `inplace` everywhere, which is mostly False.
     torch::jit::ConstantPropagationImmutableTypes(graph);

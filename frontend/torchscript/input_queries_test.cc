@@ -54,6 +54,36 @@ TEST(InputQueries, FindWhatAProgramAsks) {
   EXPECT_THAT(none.identity + none.gradient + none.write, IsEmpty());
 }
 
+// Of normalisations, whose schemas do not say that they update statistics.
+TEST(InputQueries, FindHiddenWritesToArguments) {
+  const auto write = [](const char* training) {
+    return Queries(absl::StrCat(
+                       "  return torch.batch_norm(x, None, None, y, y + 0, ",
+                       training, ", 0.1, 1e-5, False)\n"))
+        .write;
+  };
+  EXPECT_THAT(write("True"), StartsWith("aten::batch_norm"));
+  EXPECT_THAT(write("x.size(0) > 2"), StartsWith("aten::batch_norm"));
+  EXPECT_THAT(write("False"), IsEmpty());
+}
+
+// A module's flag that the program does not set is known.
+TEST(InputQueries, FindNoHiddenWritesOfAModuleThatIsNotTrained) {
+  torch::jit::Module module("m");
+  module.register_attribute("training", c10::BoolType::get(), false);
+  module.register_buffer("mean", at::zeros({3}));
+  module.define(
+      "def forward(self, x: Tensor):\n"
+      "  return torch.batch_norm(x, None, None, self.mean, x.select(0, 0),"
+      " self.training, 0.1, 1e-5, False)\n");
+  const auto queries = [&] {
+    const auto model = Model::FromModule(module);
+    EXPECT_TRUE(model.ok()) << model.status();
+    return model.ok() ? FindInputQueries(*model).write : "none";
+  };
+  EXPECT_THAT(queries(), IsEmpty());
+}
+
 // Elementwise operators keep the layout of what they are given.
 TEST(InputQueries, FindWhoseLayoutAProgramAsksFor) {
   const auto arguments = [](const char* body) {

@@ -1,12 +1,11 @@
 #include "frontend/torchscript/kept_writes.h"
 
-#include <torch/csrc/jit/passes/inliner.h>
-
 #include <algorithm>
 #include <functional>
 #include <unordered_set>
 #include <vector>
 
+#include "frontend/torchscript/inline_calls.h"
 #include "frontend/torchscript/submodule_calls.h"
 #include "frontend/torchscript/written_arguments.h"
 
@@ -101,7 +100,7 @@ void RemoveMarks(Block* block) {
 
 int CountDependentWrites(const torch::jit::Module& module) {
   const auto graph = module.get_method("forward").graph()->copy();
-  torch::jit::Inline(*graph);
+  InlineCalls(*graph);
   int count = 0;
   ForEachDependentWrite(*graph->block(), [&](Node*) { ++count; });
   return count;
@@ -111,7 +110,7 @@ torch::jit::Module WithMarkedWrites(const torch::jit::Module& module) {
   torch::jit::Module marked = module.clone();
   Graph& graph = *marked.get_method("forward").graph();
   InlineSubmodules(graph, nullptr);
-  torch::jit::Inline(graph);
+  InlineCalls(graph);
   ForEachDependentWrite(*graph.block(), [](Node* node) {
     for (Block* block : node->blocks()) MarkWrites(block);
   });

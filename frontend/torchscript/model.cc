@@ -1,7 +1,5 @@
 #include "frontend/torchscript/model.h"
 
-#include <torch/csrc/jit/passes/inliner.h>
-
 #include <algorithm>
 #include <optional>
 #include <unordered_set>
@@ -12,6 +10,7 @@
 #include "frontend/torchscript/argument_types.h"
 #include "frontend/torchscript/autocast_contexts.h"
 #include "frontend/torchscript/gradients.h"
+#include "frontend/torchscript/inline_calls.h"
 #include "frontend/torchscript/interpreter_code.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/module_objects.h"
@@ -199,7 +198,7 @@ absl::StatusOr<c10::IValue> Model::RunEager(const ValueList& inputs) const {
     impl_->eager_status =
         CatchExceptions(absl::StatusCode::kInternal, "forward", [&] {
           auto graph = impl_->bare_module.get_method("forward").graph()->copy();
-          torch::jit::Inline(*graph);
+          InlineCalls(*graph);
           MakeCastsOfContexts(graph);
           impl_->eager_takes_gradients = TakesGradients(*graph);
           impl_->eager = MakeCode(*graph, "forward");

@@ -3,7 +3,6 @@
 #include <ATen/Parallel.h>
 #include <torch/csrc/jit/api/function_impl.h>
 #include <torch/csrc/jit/ir/constants.h>
-#include <torch/csrc/jit/passes/inliner.h>
 
 #include <algorithm>
 #include <functional>
@@ -15,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "frontend/torchscript/inline_calls.h"
 #include "frontend/torchscript/live_state.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/module_objects.h"
@@ -178,7 +178,7 @@ void AddMethods(Program& program) {
       method->ensure_defined();
       const std::shared_ptr<torch::jit::Graph> graph =
           torch::jit::toGraphFunction(*method).graph()->copy();
-      torch::jit::Inline(*graph);
+      InlineCalls(*graph);
       absl::StrAppend(&program.values,
                       graph->toString(/*print_source_locations=*/false), "\n");
       VisitBlock(graph->block(), program);
@@ -203,7 +203,7 @@ Program Read(const Model& model) {
                     ":", source, "\n");
   program.live = LiveState::Of(module, StateWrites(module));
   program.graph = module.get_method("forward").graph()->copy();
-  torch::jit::Inline(*program.graph);
+  InlineCalls(*program.graph);
   VisitBlock(program.graph->block(), program);
   if (program.binds_late) {
     VisitModules(*module._ivalue(), [&](c10::ivalue::Object& object) {

@@ -1,7 +1,6 @@
 #include "frontend/torchscript/neutral_numbers.h"
 
 #include <torch/csrc/jit/ir/constants.h>
-#include <torch/csrc/jit/passes/inliner.h>
 #include <torch/csrc/jit/runtime/graph_iterator.h>
 
 #include <functional>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "frontend/torchscript/copy_modules.h"
+#include "frontend/torchscript/inline_calls.h"
 #include "frontend/torchscript/submodule_calls.h"
 
 namespace aitune::frontend {
@@ -90,12 +90,12 @@ void SetFactor(Node* sum, const c10::TypePtr& type) {
 
 torch::jit::Module WithHiddenNeutralNumbers(const torch::jit::Module& module) {
   const auto inlined = module.get_method("forward").graph()->copy();
-  torch::jit::Inline(*inlined);
+  InlineCalls(*inlined);
   if (FindNodes(inlined, IsNeutral).empty()) return module;
   torch::jit::Module copy = CloneProgram(module);
   const std::shared_ptr<Graph> graph = copy.get_method("forward").graph();
   InlineSubmodules(*graph);
-  torch::jit::Inline(*graph);
+  InlineCalls(*graph);
   for (Node* node : FindNodes(graph, IsNeutral)) {
     node->i_(MarkAttribute(), 1);
     if (node->kind() == c10::aten::mul)

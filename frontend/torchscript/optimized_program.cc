@@ -1,7 +1,6 @@
 #include "frontend/torchscript/optimized_program.h"
 
 #include <c10/util/Exception.h>
-#include <torch/csrc/jit/passes/inliner.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
 
 #include <string>
@@ -13,6 +12,7 @@
 #include "frontend/torchscript/carried_writes.h"
 #include "frontend/torchscript/copy_modules.h"
 #include "frontend/torchscript/gradients.h"
+#include "frontend/torchscript/inline_calls.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/model_state.h"
 #include "frontend/values/torch_util.h"
@@ -44,7 +44,7 @@ absl::StatusOr<std::unique_ptr<OptimizedProgram>> OptimizedProgram::Make(
       if (ModelState(model).exists()) {
         impl->module = model.impl().module();
         auto graph = impl->module.get_method("forward").graph()->copy();
-        torch::jit::Inline(*graph);
+        InlineCalls(*graph);
         MarkCarriedWrites(graph);
         MakeCastsOfContexts(graph);
         AnchorCallStacks(*graph);
@@ -57,8 +57,7 @@ absl::StatusOr<std::unique_ptr<OptimizedProgram>> OptimizedProgram::Make(
       impl->module = WithMarkedCarriedWrites(
           WithCastsOfContexts(CloneProgram(model.impl().module())));
       if (freeze) {
-        impl->module = torch::jit::freeze(impl->module, /*preserved_attrs=*/{},
-                                          fold_numbers);
+        impl->module = Freeze(impl->module, /*kept=*/{}, fold_numbers);
       }
       if (optimize)
         impl->module = torch::jit::optimize_for_inference(impl->module);

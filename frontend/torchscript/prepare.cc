@@ -2,7 +2,6 @@
 
 #include <c10/core/GradMode.h>
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
-#include <torch/csrc/jit/passes/inliner.h>
 
 #include <algorithm>
 #include <map>
@@ -17,7 +16,7 @@
 #include "frontend/torchscript/dtype_checks.h"
 #include "frontend/torchscript/equal_tensors.h"
 #include "frontend/torchscript/hoist_attributes.h"
-#include "frontend/torchscript/inline_forks.h"
+#include "frontend/torchscript/inline_calls.h"
 #include "frontend/torchscript/kept_writes.h"
 #include "frontend/torchscript/nested_tensors.h"
 #include "frontend/torchscript/neutral_numbers.h"
@@ -51,9 +50,8 @@ void KeepWrites(const torch::jit::Module& module,
     const int written = CountDependentWrites(module);
     if (written == 0 || CountDependentWrites(frozen) >= written)
       return absl::OkStatus();
-    torch::jit::Module kept =
-        torch::jit::freeze(WithMarkedWrites(module), attributes,
-                           /*optimize_numerics=*/false);
+    torch::jit::Module kept = Freeze(WithMarkedWrites(module), attributes,
+                                     /*fold_numbers=*/false);
     Forget(*frozen.get_method("forward").graph());
     frozen = kept;
     return absl::OkStatus();
@@ -175,8 +173,8 @@ absl::StatusOr<PreparedGraph> PrepareGraph(const torch::jit::Module& original,
           module = WithHiddenNeutralNumbers(CopyModulesWithUnit(whole));
           // Numbers are not folded into weights: that is a copy of each weight
           // for the sake of an epilogue, rounded once more.
-          prepared.module = torch::jit::freeze(module, attributes,
-                                               /*optimize_numerics=*/false);
+          prepared.module = Freeze(module, attributes,
+                                   /*fold_numbers=*/false);
           return absl::OkStatus();
         });
     was_frozen_here = frozen.ok();
@@ -192,9 +190,7 @@ absl::StatusOr<PreparedGraph> PrepareGraph(const torch::jit::Module& original,
             prepared.module.get_method("forward").graph();
         prepared.graph = program->copy();
         if (was_frozen_here) Forget(*program);
-        torch::jit::Inline(*prepared.graph);
-        InlineForks(*prepared.graph);
-        torch::jit::Inline(*prepared.graph);
+        InlineCallsAndForks(*prepared.graph);
         if (has_swapped) SwapDevicesOfCasts(*prepared.graph);
         HoistAttributes(*prepared.graph);
         torch::jit::EliminateDeadCode(prepared.graph);

@@ -1,14 +1,12 @@
 #include "frontend/torchscript/run_limits.h"
 
-#include <torch/csrc/jit/passes/inliner.h>
-
 #include <cmath>
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
 
 #include "frontend/torchscript/any_node.h"
-#include "frontend/torchscript/inline_forks.h"
+#include "frontend/torchscript/inline_calls.h"
 #include "frontend/torchscript/look.h"
 
 namespace aitune::frontend {
@@ -77,12 +75,6 @@ std::optional<size_t> PlaceOfSizes(const torch::jit::Node& node) {
 }
 
 }  // namespace
-
-void InlineCallsAndForks(torch::jit::Graph& graph) {
-  torch::jit::Inline(graph);
-  InlineForks(graph);
-  torch::jit::Inline(graph);
-}
 
 bool HasCalls(torch::jit::Block* block) {
   return AnyNode(block, [](torch::jit::Node* node) {

@@ -15,13 +15,9 @@
 
 namespace aitune::frontend {
 
-// Inlines what is called in `graph`, forks too: a loop in one would run on a
-// thread without limits.
-void InlineCallsAndForks(torch::jit::Graph& graph);
-
 // Whether `block` or an inner block calls something, or forks. After
-// InlineCallsAndForks: what is not known before it is called, as the method of
-// an interface is, and has no limits.
+// InlineCallsAndForks of inline_calls.h: what is not known before it is called,
+// as the method of an interface is, and has no limits.
 bool HasCalls(torch::jit::Block* block);
 
 // Puts a look at the clock into each loop of `block` and its inner blocks.

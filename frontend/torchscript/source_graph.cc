@@ -4,12 +4,13 @@
 #include <torch/csrc/jit/api/function_impl.h>
 #include <torch/csrc/jit/frontend/resolver.h>
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
-#include <torch/csrc/jit/passes/inliner.h>
 
 #include <map>
 #include <mutex>
 #include <string>
 #include <utility>
+
+#include "frontend/torchscript/inline_calls.h"
 
 namespace aitune::frontend {
 
@@ -31,7 +32,7 @@ std::shared_ptr<torch::jit::Graph> GraphOfSource(const char* source,
   }
   graph =
       torch::jit::toGraphFunction(unit->get_function(function)).graph()->copy();
-  torch::jit::Inline(*graph);
+  InlineCalls(*graph);
   torch::jit::EliminateDeadCode(graph);
   return graph;
 }

@@ -1,13 +1,11 @@
 #include "frontend/torchscript/state_writes.h"
 
-#include <torch/csrc/jit/ir/constants.h>
-#include <torch/csrc/jit/passes/constant_propagation.h>
-#include <torch/csrc/jit/passes/inliner.h>
-
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/hidden_writes.h"
+#include "frontend/torchscript/inline_calls.h"
+#include "frontend/torchscript/module_flags.h"
 #include "frontend/torchscript/written_arguments.h"
 
 namespace aitune::frontend {
@@ -33,8 +31,8 @@ bool GivesAnyOf(const c10::FunctionSchema& schema) {
 StateWrites::StateWrites(const torch::jit::Module& module)
     : self_(module._ivalue()),
       graph_(module.get_method("forward").graph()->copy()) {
-  torch::jit::Inline(*graph_);
-  FoldFlags();
+  InlineCalls(*graph_);
+  FoldFlags(graph_, self_);
   const auto collect = [&](auto&& collect, const Block& block) -> void {
     for (const Node* node : block.nodes()) {
       // What the program makes, as contexts of autocast, is no state.
@@ -53,37 +51,6 @@ StateWrites::StateWrites(const torch::jit::Module& module)
   };
   collect(collect, *graph_->block());
   VisitBlock(*graph_->block());
-}
-
-// Whether something is written may depend on flags of the modules, such as
-// `training`: those that the program does not set are constants.
-void StateWrites::FoldFlags() {
-  std::vector<Node*> flags;
-  std::unordered_set<std::string> set;
-  bool hides = false;
-  const auto collect = [&](auto&& collect, Block& block) -> void {
-    for (Node* node : block.nodes()) {
-      if (node->kind() == c10::prim::GetAttr &&
-          node->output()->type()->kind() == c10::TypeKind::BoolType)
-        flags.push_back(node);
-      if (node->kind() == c10::prim::SetAttr)
-        set.insert(node->s(c10::attr::name));
-      const c10::FunctionSchema* schema = node->maybeSchema();
-      hides = hides ||
-              (schema != nullptr && !HiddenWritesOf(*schema).arguments.empty());
-      for (Block* inner : node->blocks()) collect(collect, *inner);
-    }
-  };
-  collect(collect, *graph_->block());
-  if (!hides) return;
-  for (Node* flag : flags) {
-    const std::optional<c10::IValue> value = ValueOf(flag->output());
-    if (!value || !value->isBool() || set.count(flag->s(c10::attr::name)) > 0)
-      continue;
-    const torch::jit::WithInsertPoint before(flag);
-    flag->output()->replaceAllUsesWith(graph_->insertConstant(*value));
-  }
-  torch::jit::ConstantPropagation(graph_);
 }
 
 void StateWrites::VisitBlock(const Block& block) {
@@ -111,16 +78,8 @@ void StateWrites::VisitNode(const Node& node) {
   // The tensor has another's memory from then on.
   if (schema->name() == "aten::set_")
     FollowAll(node.inputs(), Written::kElements);
-  const HiddenWrites hidden = HiddenWritesOf(*schema);
-  if (hidden.flag) {
-    const auto flag = torch::jit::toIValue(node.inputs()[*hidden.flag]);
-    if (flag && flag->isBool() && !flag->toBool()) return;
-  }
-  for (const size_t i : hidden.arguments) {
-    if (i < node.inputs().size() &&
-        node.inputs()[i]->type()->kind() != c10::TypeKind::NoneType)
-      Follow(node.inputs()[i], Written::kElements);
-  }
+  for (const Value* written : HiddenlyWritten(node))
+    Follow(written, Written::kElements);
 }
 
 // Marks what `written` may be a part of.
@@ -228,22 +187,11 @@ std::string StateWrites::WhyUnknown() const {
 }
 
 // The value of a chain of attributes of the module.
-std::optional<c10::IValue> StateWrites::ValueOf(const Value* value) const {
-  if (value == graph_->inputs()[0]) return self_;
-  const Node& node = *value->node();
-  if (node.kind() != c10::prim::GetAttr) return std::nullopt;
-  const std::optional<c10::IValue> object = ValueOf(node.input());
-  if (!object || !object->isObject()) return std::nullopt;
-  const c10::ivalue::Object& holder = object->toObjectRef();
-  const std::string& name = node.s(c10::attr::name);
-  if (!holder.type()->findAttributeSlot(name)) return std::nullopt;
-  return holder.getAttr(name);
-}
-
 void StateWrites::MarkAttribute(const Node& node, Written what) {
   any_ = true;
   if (what == Written::kElements) {
-    const std::optional<c10::IValue> value = ValueOf(node.output());
+    const std::optional<c10::IValue> value =
+        AttributeValue(node.output(), self_);
     if (!value) {
       all_tensors_ = true;
     } else {

@@ -65,7 +65,6 @@ class StateWrites {
     std::optional<bool> contents;  // of FollowContents, once it was called
   };
 
-  void FoldFlags();
   void VisitBlock(const Block& block);
   void VisitNode(const Node& node);
   // These mark what is written, and say whether it may be the model's own.
@@ -76,7 +75,6 @@ class StateWrites {
   bool FollowAll(at::ArrayRef<const Value*> values, Written what);
   bool FollowContents(const Node& node, Written what);
   Found& FoundOf(Written what);
-  std::optional<c10::IValue> ValueOf(const Value* value) const;
   void MarkAttribute(const Node& node, Written what);
   void MarkTensors(const c10::IValue& value);
 

@@ -4,7 +4,6 @@
 #include <torch/csrc/jit/frontend/ir_emitter.h>
 #include <torch/csrc/jit/frontend/resolver.h>
 #include <torch/csrc/jit/ir/ir.h>
-#include <torch/csrc/jit/passes/inliner.h>
 
 #include <map>
 #include <mutex>
@@ -13,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/code_check.h"
+#include "frontend/torchscript/inline_calls.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
@@ -73,7 +73,7 @@ absl::Status SubstituteInGraph(const std::string& op,
           functions[0]->ensure_defined();
           substitution.graph =
               torch::jit::toGraphFunction(*functions[0]).graph()->copy();
-          torch::jit::Inline(*substitution.graph);
+          InlineCalls(*substitution.graph);
           return absl::OkStatus();
         });
     if (!status.ok()) return status;
@@ -153,7 +153,7 @@ absl::StatusOr<std::map<std::string, std::string>> SubstitutionsOf(
       absl::StatusCode::kInvalidArgument, "looking for replacements", [&] {
         const auto graph =
             model.impl().bare_module.get_method("forward").graph()->copy();
-        torch::jit::Inline(*graph);
+        InlineCalls(*graph);
         std::vector<torch::jit::Node*> calls;
         Find(graph->block(), substitutions, calls);
         for (const torch::jit::Node* call : calls) {

@@ -1,8 +1,12 @@
 #include "frontend/torchscript/written_arguments.h"
 
+#include <torch/csrc/jit/ir/constants.h>
+
 #include <algorithm>
 #include <set>
 #include <string>
+
+#include "frontend/torchscript/hidden_writes.h"
 
 namespace aitune::frontend {
 namespace {
@@ -40,6 +44,24 @@ std::vector<size_t> WrittenArguments(const torch::jit::Node& node) {
   return written;
 }
 
+std::vector<const torch::jit::Value*> HiddenlyWritten(
+    const torch::jit::Node& node) {
+  std::vector<const torch::jit::Value*> written;
+  const c10::FunctionSchema* schema = node.maybeSchema();
+  if (schema == nullptr) return written;
+  const HiddenWrites hidden = HiddenWritesOf(*schema);
+  if (hidden.flag) {
+    const auto flag = torch::jit::toIValue(node.inputs()[*hidden.flag]);
+    if (flag && flag->isBool() && !flag->toBool()) return written;
+  }
+  for (const size_t i : hidden.arguments) {
+    if (i < node.inputs().size() &&
+        node.inputs()[i]->type()->kind() != c10::TypeKind::NoneType)
+      written.push_back(node.inputs()[i]);
+  }
+  return written;
+}
+
 bool WritesOnlyContainer(const torch::jit::Node& node) {
   static const auto* const names = new std::set<std::string>{
       "aten::append",   "aten::insert",  "aten::extend", "aten::pop",
@@ -58,6 +80,8 @@ std::vector<const torch::jit::Value*> WrittenTensors(
   for (const size_t i : WrittenArguments(node)) {
     if (IsTensor(*node.inputs()[i])) written.push_back(node.inputs()[i]);
   }
+  const std::vector<const torch::jit::Value*> hidden = HiddenlyWritten(node);
+  written.insert(written.end(), hidden.begin(), hidden.end());
   return written;
 }
 

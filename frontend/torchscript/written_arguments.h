@@ -1,5 +1,4 @@
-// Which arguments operators write to, as their schemas say; hidden_writes.h has
-// those that schemas do not tell of. Internal: includes LibTorch.
+// Which arguments operators write to. Internal: includes LibTorch.
 #ifndef AITUNE_FRONTEND_TORCHSCRIPT_WRITTEN_ARGUMENTS_H_
 #define AITUNE_FRONTEND_TORCHSCRIPT_WRITTEN_ARGUMENTS_H_
 
@@ -15,15 +14,20 @@ namespace aitune::frontend {
 // Thread-safe.
 bool RunsUnknownProgram(const torch::jit::Node& node);
 
-// The positions of the inputs of `node` that it writes to: tensors, lists and
-// dicts. None for a node without a schema. Thread-safe.
+// The positions of the inputs of `node` that its schema says it writes to:
+// tensors, lists and dicts. None for a node without a schema. Thread-safe.
 std::vector<size_t> WrittenArguments(const torch::jit::Node& node);
 
 // Whether what it writes is a list or dict, whose tensors stay as they are.
 // Thread-safe.
 bool WritesOnlyContainer(const torch::jit::Node& node);
 
-// The tensors that the operator's schema says it writes to. Thread-safe.
+// The tensors that it writes to and its schema does not tell of
+// (hidden_writes.h), which may be optional ones. Thread-safe.
+std::vector<const torch::jit::Value*> HiddenlyWritten(
+    const torch::jit::Node& node);
+
+// The tensors that the operator writes to, hidden ones too. Thread-safe.
 std::vector<const torch::jit::Value*> WrittenTensors(
     const torch::jit::Node& node);
 

@@ -4,7 +4,6 @@
 #include <c10/core/GradMode.h>
 #include <c10/core/InferenceMode.h>
 #include <torch/csrc/jit/ir/constants.h>
-#include <torch/csrc/jit/passes/inliner.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -16,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "frontend/torchscript/autocast_contexts.h"
 #include "frontend/torchscript/gradients.h"
+#include "frontend/torchscript/inline_calls.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/model_state.h"
 #include "frontend/torchscript/prepare.h"
@@ -103,7 +103,7 @@ PreparedGraph AsItIs(const Model& model) {
   PreparedGraph graph;
   graph.module = model.impl().module();
   graph.graph = graph.module.get_method("forward").graph()->copy();
-  torch::jit::Inline(*graph.graph);
+  InlineCalls(*graph.graph);
   MakeCastsOfContexts(graph.graph);
   return graph;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/torchscript/fatal_operators.h"
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/operator_traits.h"
 #include "frontend/tracing/probe_run.h"
@@ -51,6 +52,7 @@ absl::StatusOr<std::vector<std::vector<c10::IValue>>> Interpreter::Execute(
             return absl::OkStatus();
           }
           const auto run = [&](std::vector<c10::IValue>& arguments) {
+            if (tainted) LookAtCall(*call.schema, arguments);
             if (call.schema->is_mutable())
               call.run(arguments);
             else

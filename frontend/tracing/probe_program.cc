@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "frontend/torchscript/fatal_operators.h"
+#include "frontend/torchscript/inline_calls.h"
 #include "frontend/torchscript/run_limits.h"
 #include "frontend/trace/outlined_program.h"
 #include "frontend/tracing/graph_program.h"

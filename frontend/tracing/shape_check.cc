@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "frontend/torchscript/fatal_operators.h"
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/operator_traits.h"
 #include "frontend/tracing/probe_run.h"
@@ -146,6 +147,17 @@ std::optional<Sizes> ConvolutionSizes(const c10::FunctionSchema& schema,
   return Sizes{result};
 }
 
+// Has a call that makes a tensor of sizes that it is given, as zeros and
+// new_full do, make one without memory.
+void PutOnMeta(const c10::FunctionSchema& schema, bool has_no_tensors,
+               std::vector<c10::IValue>& stack) {
+  const std::optional<size_t> device = FindArgument(schema, "device");
+  if (!device || *device >= stack.size()) return;
+  c10::IValue& value = stack[*device];
+  if (value.isDevice() || (value.isNone() && has_no_tensors))
+    value = c10::Device(at::kMeta);
+}
+
 bool SaysNotImplemented(absl::string_view message) {
   return absl::StrContains(message, "Meta") ||
          absl::StrContains(message, "meta") ||
@@ -187,6 +199,8 @@ ShapesAt Interpreter::FindShapes(const ShapeQuery& query,
     return CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
       if (TakesArgumentCount(*query.schema))
         stack.emplace_back(static_cast<int64_t>(stack.size()));
+      if (real) LookAtCall(*query.schema, stack);
+      if (!real) PutOnMeta(*query.schema, arguments.empty(), stack);
       if (real && !query.schema->is_mutable())
         RunOrWiden(query.run, stack);
       else
@@ -259,6 +273,7 @@ absl::Status Interpreter::ErrorAtAnchor(const ShapeQuery& query) const {
                            RunWithMadeUpElements(
                                made_up,
                                [&](std::vector<c10::IValue>& arguments) {
+                                 LookAtCall(*query.schema, arguments);
                                  RunOrWiden(query.run, arguments);
                                },
                                stack);

@@ -243,3 +243,37 @@ func.func @numbers_as_they_are(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf3
   %1 = ait.pow %x, %half : tensor<4xf32>
   return %0, %1 : tensor<4xf32>, tensor<4xf32>
 }
+
+// Few results of a product are sums.
+// CHECK-LABEL: func.func @dot
+// CHECK-SAME: (%[[X:.*]]: tensor<1x500xbf16>, %[[Y:.*]]: tensor<500x1xbf16>)
+// CHECK-DAG: %[[A:.*]] = ait.convert %[[X]] : tensor<1x500xbf16> -> tensor<1x500xf32>
+// CHECK-DAG: %[[B:.*]] = ait.convert %[[Y]] : tensor<500x1xbf16> -> tensor<500x1xf32>
+// CHECK: %[[C:.*]] = ait.reshape %[[B]] : tensor<500x1xf32> -> tensor<1x500xf32>
+// CHECK: %[[P:.*]] = ait.mul %[[A]], %[[C]] : tensor<1x500xf32>
+// CHECK: %[[S:.*]] = ait.sum %[[P]] {dims = array<i64: 1>}
+// CHECK: ait.convert %[[S]] : tensor<1x1xf32> -> tensor<1x1xbf16>
+func.func @dot(%x: tensor<1x500xbf16>, %y: tensor<500x1xbf16>) -> tensor<1x1xbf16> {
+  %0 = ait.matmul %x, %y : (tensor<1x500xbf16>, tensor<500x1xbf16>) -> tensor<1x1xbf16>
+  return %0 : tensor<1x1xbf16>
+}
+
+// CHECK-LABEL: func.func @few_columns
+// CHECK: %[[X:.*]] = ait.expand %arg0 : tensor<6x1x90xf32> -> tensor<6x3x90xf32>
+// CHECK: %[[P:.*]] = ait.mul %[[X]],
+// CHECK: %[[S:.*]] = ait.sum %[[P]] {dims = array<i64: 2>} : tensor<6x3x90xf32> -> tensor<6x3x1xf32>
+// CHECK: ait.reshape %[[S]] : tensor<6x3x1xf32> -> tensor<6x1x3xf32>
+func.func @few_columns(%x: tensor<6x1x90xf32>, %y: tensor<6x3x90xf32>) -> tensor<6x1x3xf32> {
+  %0 = ait.matmul %x, %y {transpose_rhs} : (tensor<6x1x90xf32>, tensor<6x3x90xf32>) -> tensor<6x1x3xf32>
+  return %0 : tensor<6x1x3xf32>
+}
+
+// Not those of columns that are not in order, of many, or of great depth.
+// CHECK-LABEL: func.func @not_sums
+// CHECK-COUNT-3: ait.matmul
+func.func @not_sums(%x: tensor<1x90xf32>, %y: tensor<90x3xf32>, %z: tensor<9x90xf32>, %u: tensor<1x40000xf32>, %v: tensor<40000x1xf32>) -> (tensor<1x3xf32>, tensor<1x9xf32>, tensor<1x1xf32>) {
+  %0 = ait.matmul %x, %y : (tensor<1x90xf32>, tensor<90x3xf32>) -> tensor<1x3xf32>
+  %1 = ait.matmul %x, %z {transpose_rhs} : (tensor<1x90xf32>, tensor<9x90xf32>) -> tensor<1x9xf32>
+  %2 = ait.matmul %u, %v : (tensor<1x40000xf32>, tensor<40000x1xf32>) -> tensor<1x1xf32>
+  return %0, %1, %2 : tensor<1x3xf32>, tensor<1x9xf32>, tensor<1x1xf32>
+}

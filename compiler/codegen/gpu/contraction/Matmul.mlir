@@ -88,6 +88,15 @@ func.func private @many_rows(%x: tensor<4096x2048xf16>, %weight: tensor<4000x204
   return %0 : tensor<4096x4000xf16>
 }
 
+// A single result of each product is computed behind its sum.
+// CHECK-LABEL: === single: {{mma|stream}}
+// CHECK: const Pack<float, 1> sum = sum
+// CHECK-NEXT: to<half>(sum[0])
+func.func private @single(%x: tensor<256x1x128xf16>, %y: tensor<256x128x1xf16>) -> tensor<256x1x1xf16> attributes {ait.kind = #ait.kind<matmul>} {
+  %0 = ait.matmul %x, %y : (tensor<256x1x128xf16>, tensor<256x128x1xf16>) -> tensor<256x1x1xf16>
+  return %0 : tensor<256x1x1xf16>
+}
+
 // Not of so many columns that an epilogue has one at a time.
 // CHECK-LABEL: === odd_columns: wgmma
 // CHECK-NOT: === odd_columns: persistent

@@ -140,9 +140,14 @@ void TileWriter::writeEpilogue(PointPrinter &printer,
               llvm::formatv("const Index r = e / {0}, c = e % {0}, m = m0 "
                             "+ r, n = n0 + c;",
                             config.n));
+          // What is computed of a single sum varies with no loop here, but its
+          // place is behind that of the sum.
+          const bool isSingle =
+              !isa<AffineDimExpr>(kernel.resultDims.back()) &&
+              llvm::none_of(kernel.rowDims, llvm::IsaPred<AffineDimExpr>);
           printer.block(
               "if (" + llvm::formatv(isInside.c_str(), "m", "n").str() + ")",
-              [](PrintScope &) {},
+              [&](PrintScope &scope) { scope.isBranch = isSingle; },
               [&] {
                 writePack("r", "c", "m", "n");
                 printer.flushStores();

@@ -76,6 +76,21 @@ void CollectClasses(const Object& original, const Object& copy,
   }
 }
 
+// Puts the first copy of a submodule of `original` in the place of the others
+// in `copy`.
+void Share(const Object& original, Object& copy, Copies& copies) {
+  for (size_t i = 0; i < original.slots().size(); ++i) {
+    if (!original.type()->getAttribute(i)->is_module()) continue;
+    const Object& submodule = original.getSlot(i).toObjectRef();
+    const auto [first, is_new] =
+        copies.emplace(&submodule, copy.getSlot(i).toObject());
+    if (is_new)
+      Share(submodule, *first->second, copies);
+    else
+      copy.setSlot(i, first->second);
+  }
+}
+
 // Copies of the functions that a program calls by themselves, not as methods,
 // which LibTorch leaves in the unit where they are.
 class CopiedFunctions {
@@ -190,9 +205,16 @@ void CopyCalledFunctions(const torch::jit::Module& module,
   });
 }
 
+void ShareSubmodulesAsIn(const torch::jit::Module& module,
+                         const torch::jit::Module& clone) {
+  Copies copies;
+  Share(*module._ivalue(), *clone._ivalue(), copies);
+}
+
 torch::jit::Module CloneProgram(const torch::jit::Module& module) {
   const torch::jit::Module clone =
       CopyModulesWithUnit(module).clone(/*inplace=*/true);
+  ShareSubmodulesAsIn(module, clone);
   CopyCalledFunctions(clone, ClassesOfCopy(module, clone));
   return clone;
 }

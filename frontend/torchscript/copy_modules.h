@@ -42,6 +42,12 @@ void UseCopiedClasses(const CopiedClasses& classes, torch::jit::Graph& graph);
 void CopyCalledFunctions(const torch::jit::Module& module,
                          const CopiedClasses& classes);
 
+// LibTorch's `clone` of a module has a copy of a submodule for each of its
+// names: makes these one in `clone`, which was made of `module`, as they are
+// one there.
+void ShareSubmodulesAsIn(const torch::jit::Module& module,
+                         const torch::jit::Module& clone);
+
 // As CopyModulesWithUnit, with types and functions of its own, too, which may
 // be changed. May throw LibTorch's exceptions.
 torch::jit::Module CloneProgram(const torch::jit::Module& module);

@@ -15,7 +15,9 @@
 #include "frontend/torchscript/inline_calls.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/model_state.h"
+#include "frontend/torchscript/shared_submodules.h"
 #include "frontend/values/torch_util.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 
@@ -36,8 +38,15 @@ absl::StatusOr<std::unique_ptr<OptimizedProgram>> OptimizedProgram::Make(
   // A module without the attribute `training` was frozen before.
   auto impl = std::make_unique<Impl>();
   impl->takes_gradients = TakesGradients(model.impl().bare_module);
+  bool stays_as_it_is = impl->takes_gradients;
+  AITUNE_RETURN_IF_ERROR(
+      CatchExceptions(absl::StatusCode::kInternal, "TorchScript", [&] {
+        stays_as_it_is |=
+            !WhySubmodulesMustStayShared(model.impl().bare_module).empty();
+        return absl::OkStatus();
+      }));
   // Frozen parameters have no gradients, nor have operators for inference.
-  const bool freeze = options.freeze && !impl->takes_gradients &&
+  const bool freeze = options.freeze && !stays_as_it_is &&
                       model.impl().bare_module.hasattr("training");
   auto make = [&](bool fold_numbers, bool optimize) {
     return CatchExceptions(absl::StatusCode::kInternal, "TorchScript", [&] {
@@ -69,8 +78,8 @@ absl::StatusOr<std::unique_ptr<OptimizedProgram>> OptimizedProgram::Make(
     bool fold_numbers, optimize;
     const char* left_out;
   };
-  const bool optimize =
-      options.optimize_for_inference && !impl->takes_gradients;
+  // It freezes too.
+  const bool optimize = options.optimize_for_inference && !stays_as_it_is;
   std::vector<Attempt> attempts;
   if (freeze)
     attempts.push_back({false, optimize, "freeze's folding of numbers"});

@@ -20,6 +20,7 @@
 #include "frontend/torchscript/kept_writes.h"
 #include "frontend/torchscript/nested_tensors.h"
 #include "frontend/torchscript/neutral_numbers.h"
+#include "frontend/torchscript/shared_submodules.h"
 #include "frontend/torchscript/submodule_calls.h"
 #include "frontend/torchscript/substitution.h"
 #include "frontend/values/torch_util.h"
@@ -111,6 +112,7 @@ absl::StatusOr<torch::jit::Module> ChangeSubmodules(
   const absl::Status status =
       CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
         module = CopyModulesWithUnit(original).clone();
+        ShareSubmodulesAsIn(original, *module);
         std::map<std::string, torch::jit::GraphFunction*> substitutes;
         for (const auto& named : module->named_modules()) {
           const auto found = changes.substitutes.find(named.name);
@@ -169,6 +171,8 @@ absl::StatusOr<PreparedGraph> PrepareGraph(const torch::jit::Module& original,
     std::vector<std::string> attributes;  // that stay
     const absl::Status frozen =
         CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
+          const std::string shared = WhySubmodulesMustStayShared(module);
+          if (!shared.empty()) return absl::UnimplementedError(shared);
           attributes = NamesOfEqualTensors(module);
           module = WithHiddenNeutralNumbers(CopyModulesWithUnit(whole));
           // Numbers are not folded into weights: that is a copy of each weight

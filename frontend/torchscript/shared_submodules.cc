@@ -1,0 +1,74 @@
+#include "frontend/torchscript/shared_submodules.h"
+
+#include <ATen/core/ivalue.h>
+#include <torch/csrc/jit/passes/inliner.h>
+
+#include <unordered_set>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/torchscript/any_node.h"
+
+namespace aitune::frontend {
+namespace {
+
+using c10::ivalue::Object;
+using torch::jit::Node;
+using torch::jit::Value;
+using Objects = std::unordered_set<const Object*>;
+
+// Adds the submodules of `module`, and itself; those that are there already to
+// `shared`, with all that they hold.
+void Collect(const Object& module, bool is_shared, Objects& seen,
+             Objects& shared) {
+  is_shared |= !seen.insert(&module).second;
+  if (is_shared && !shared.insert(&module).second) return;
+  for (size_t i = 0; i < module.slots().size(); ++i) {
+    if (module.type()->getAttribute(i)->is_module())
+      Collect(module.getSlot(i).toObjectRef(), is_shared, seen, shared);
+  }
+}
+
+// The object that a chain of attributes of `self` leads to; null where `value`
+// is none.
+const Object* ObjectOf(const Value* value, const Object& self) {
+  if (value == value->owningGraph()->inputs()[0]) return &self;
+  const Node* node = value->node();
+  if (node->kind() != c10::prim::GetAttr) return nullptr;
+  const Object* holder = ObjectOf(node->input(), self);
+  if (holder == nullptr) return nullptr;
+  const auto slot = holder->type()->findAttributeSlot(node->s(c10::attr::name));
+  if (!slot || !holder->type()->getAttribute(*slot)->is_module())
+    return nullptr;
+  return &holder->getSlot(*slot).toObjectRef();
+}
+
+}  // namespace
+
+std::string WhySubmodulesMustStayShared(const torch::jit::Module& module) {
+  const Object& self = *module._ivalue();
+  Objects seen, shared;
+  Collect(self, /*is_shared=*/false, seen, shared);
+  if (shared.empty()) return "";
+  const auto graph = module.get_method("forward").graph()->copy();
+  torch::jit::Inline(*graph);
+  const auto may_be_shared = [&](const Value* value) {
+    if (!value->type()->is_module()) return false;
+    const Object* object = ObjectOf(value, self);
+    return object == nullptr || shared.count(object) > 0;
+  };
+  std::string why;
+  AnyNode(graph->block(), [&](Node* node) {
+    if (node->kind() == c10::prim::SetAttr && may_be_shared(node->input(0))) {
+      why = absl::StrCat("it sets the attribute ", node->s(c10::attr::name),
+                         " of a submodule that has several names");
+    } else if ((node->kind() == c10::aten::__is__ ||
+                node->kind() == c10::aten::__isnot__) &&
+               may_be_shared(node->input(0)) && may_be_shared(node->input(1))) {
+      why = "it asks whether two names are those of one submodule";
+    }
+    return !why.empty();
+  });
+  return why;
+}
+
+}  // namespace aitune::frontend

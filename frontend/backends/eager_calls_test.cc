@@ -160,6 +160,37 @@ def forward(self, x: Tensor, mean: Tensor, var: Tensor):
   EXPECT_TRUE(at::allclose(both.select(1, 1), 0.5 + 0.5 * x.var(0)));
 }
 
+// It is the caller's tensor that has the result's sizes then, and its memory.
+TEST(EagerCalls, ChangeTheSizesOfTheCallersTensors) {
+  auto source = SourceOf(R"(
+def forward(self, x: Tensor, out: Tensor):
+    x.t_()
+    return torch.add(x, 1, out=out)
+)");
+  for (const char* name : {"TorchCudaGraphsBackend", "TorchEagerBackend",
+                           "TorchInductorBackend", "TorchScriptBackend"}) {
+    auto backend = BackendOf(name);
+    BuildRequest request = RequestOf(source, {});
+    request.samples = {
+        *source->Flatten(ValueList({at::randn({2, 3}), at::randn({3, 2})}))};
+    ASSERT_TRUE(backend->Build(request).ok());
+    // As backends are timed with it.
+    const Sample small =
+        *source->Flatten(ValueList({at::randn({2, 3}), at::randn({1})}));
+    EXPECT_TRUE(backend->Infer(Values(small)).ok()) << name;
+    for (const std::vector<int64_t>& sizes :
+         std::vector<std::vector<int64_t>>{{0}, {5, 5}, {3, 2}, {2, 1, 2}}) {
+      const at::Tensor x = at::randn({2, 3}), before = x.clone();
+      const at::Tensor out = at::zeros(sizes);
+      const auto ours = CallWith(*source, *backend, ValueList({x, out}));
+      ASSERT_TRUE(ours.ok()) << name << ours.status();
+      EXPECT_TRUE(x.equal(before.t())) << name;
+      EXPECT_TRUE(out.equal(before.t() + 1)) << name;
+      EXPECT_TRUE(ours->toTensor().equal(out)) << name;
+    }
+  }
+}
+
 // What a compiled version takes for two tensors may be one.
 TEST(EagerCalls, TakeATensorThatIsGivenTwice) {
   auto source = SourceOf(R"(

@@ -179,14 +179,15 @@ absl::StatusOr<Sample> TorchScriptSource::FlattenCall(
         "a call gives ", arguments.size(), " arguments, but the model takes ",
         most, ": ", model_->Signature()));
   // Of leaves other lists and dicts than the caller's are made.
-  if (!input_queries_.container_write.empty()) {
+  std::string why = input_queries_.own_arguments;
+  if (!input_queries_.container_write.empty())
+    why = absl::StrCat("the program changes a list or dict that it is given (",
+                       input_queries_.container_write,
+                       "); have it return a new one instead");
+  if (!why.empty()) {
     if (!has_told_.exchange(true))
       Log(LogChannel::kWarning,
-          absl::StrCat(name_,
-                       ": LibTorch runs its calls, as the program changes a "
-                       "list or dict that it is given (",
-                       input_queries_.container_write,
-                       "); have it return a new one instead"));
+          absl::StrCat(name_, ": LibTorch runs its calls, as ", why));
     return WholeCall(arguments);
   }
   absl::StatusOr<Sample> leaves = Flatten(arguments);
@@ -255,8 +256,10 @@ absl::StatusOr<std::vector<OwnedValue>> TorchScriptSource::Call(
   BorrowedMemory borrowed;
   for (const RegionValue& input : inputs) {
     leaves.push_back(ToIValue(input));
-    if (std::holds_alternative<TensorView>(input))
-      borrowed.Add(leaves.back().toTensor());
+    if (!std::holds_alternative<TensorView>(input)) continue;
+    borrowed.Add(leaves.back().toTensor());
+    // As a sample is given; FlattenCall gives arguments as they are.
+    if (NeedsOwnArguments()) LetResize(leaves.back().toTensor());
   }
   absl::StatusOr<c10::IValue> result;
   {

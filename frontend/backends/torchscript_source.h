@@ -63,6 +63,12 @@ class TorchScriptSource : public SourceModel {
   // state is the one of then or shared.
   absl::StatusOr<std::string> Sha256() const;
 
+  // Whether LibTorch must run each call, with the arguments themselves
+  // (InputQueries::own_arguments).
+  bool NeedsOwnArguments() const {
+    return !input_queries_.own_arguments.empty();
+  }
+
   // Whether a call may change the model's state.
   bool HasState() const { return watched_ != nullptr; }
   // Excludes Call and others who hold the state, for as long as the result

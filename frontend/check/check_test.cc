@@ -319,6 +319,18 @@ TEST(CheckAgainstEager, InputsThatTheModelWritesAreCopies) {
   EXPECT_TRUE(x.equal(at::ones({2})));
 }
 
+TEST(CheckAgainstEager, ArgumentsOfOtherSizesThanEagersAreWrong) {
+  const Model model =
+      FromSource("def forward(self, x: Tensor):\n x.t_()\n return x + 1");
+  const std::vector<at::Tensor> inputs = {at::ones({2, 3})};
+  EXPECT_TRUE(Check(Eager(model), model, inputs).agrees());
+  const auto leaves_them =
+      [](const ValueList& arguments) -> absl::StatusOr<c10::IValue> {
+    return arguments.values()[0].toTensor().t() + 1;
+  };
+  EXPECT_FALSE(Check(leaves_them, model, inputs).agrees());
+}
+
 TEST(CheckAgainstEager, RandomNumbersAreOfOneSeed) {
   const Model model =
       FromSource("def forward(self, x: Tensor):\n return torch.rand_like(x)");

@@ -175,11 +175,12 @@ RunFunction EagerRuns::AsCompared(RunFunction run) const {
   if (!writes_arguments_) return run;
   return [run = std::move(run)](
              const ValueList& arguments) -> absl::StatusOr<c10::IValue> {
-    const ValueList memory = arguments.MapTensors(
-        [](const at::Tensor& tensor) { return tensor.alias(); });
+    // The call may change the lists and dicts that it is given.
+    const ValueList tensors =
+        arguments.MapTensors([](const at::Tensor& tensor) { return tensor; });
     AITUNE_ASSIGN_OR_RETURN(c10::IValue result, run(arguments));
     std::vector<c10::IValue> all = {std::move(result)};
-    all.insert(all.end(), memory.values().begin(), memory.values().end());
+    all.insert(all.end(), tensors.values().begin(), tensors.values().end());
     return c10::ivalue::Tuple::create(std::move(all));
   };
 }

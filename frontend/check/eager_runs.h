@@ -56,7 +56,7 @@ class EagerRuns {
 
   // What runs the model as `run` does. Where the program writes to its
   // arguments, it gives a tuple of the result and of the arguments as the call
-  // has left their elements; what the call makes of their sizes is not seen.
+  // has left their elements and sizes.
   RunFunction AsCompared(RunFunction run) const;
 
   // Calls the model twice. A model without state is called once, and both

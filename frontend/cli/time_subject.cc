@@ -23,8 +23,9 @@ absl::Status RunOnce(const absl::StatusOr<c10::IValue>& result) {
   return result.status();
 }
 
-// Arguments of calls that are made again and again, of the same tensors: a
-// program may fill the lists and dicts that it is given.
+// Arguments of calls that are made again and again, on the same memory: a
+// program may fill the lists and dicts that it is given, and change the sizes
+// of tensors.
 class RepeatedArguments {
  public:
   explicit RepeatedArguments(const frontend::ValueList& given)
@@ -36,7 +37,8 @@ class RepeatedArguments {
 
  private:
   static frontend::ValueList Copy(const frontend::ValueList& values) {
-    return values.MapTensors([](const at::Tensor& tensor) { return tensor; });
+    return values.MapTensors(
+        [](const at::Tensor& tensor) { return tensor.alias(); });
   }
 
   const frontend::ValueList given_;

@@ -76,6 +76,7 @@ struct BuildOptions {
 };
 
 class ModelVersions;
+class VersionState;
 
 class CompiledModel {
  public:
@@ -109,12 +110,13 @@ class CompiledModel {
   // kInvalidArgument names the argument that does not fit. With kTakeConstants,
   // numbers and strings of the call are ignored and those of the build are
   // used. If the program asks for strides or contiguity, only contiguous
-  // tensors are accepted. With all_sizes a call may compile a further version,
-  // which takes seconds; of a model whose calls change its state (ModelState)
-  // all versions see the changes, whether they share it with the model or
-  // LibTorch runs the calls that make them, after one another. Thread-safe;
-  // concurrent calls run concurrently, but with all_sizes those of a model with
-  // state one after another.
+  // tensors are accepted. If it changes the sizes of arguments, LibTorch runs
+  // the call with the arguments themselves, one call at a time. With all_sizes
+  // a call may compile a further version, which takes seconds; of a model whose
+  // calls change its state (ModelState) all versions see the changes, whether
+  // they share it with the model or LibTorch runs the calls that make them,
+  // after one another. Thread-safe; concurrent calls run concurrently, but with
+  // all_sizes those of a model with state one after another.
   absl::StatusOr<c10::IValue> Run(
       const ValueList& arguments,
       ConstantCheck check = ConstantCheck::kCheck) const;
@@ -268,7 +270,10 @@ class CompiledModel {
   CacheReport cache_;
   std::shared_ptr<const ArtifactBlobs> artifact_;
   std::unique_ptr<ModelVersions> others_;  // null without all_sizes
-  std::unique_ptr<const Origin> origin_;   // null if FromParts loaded it
+  // Makes Run's calls where LibTorch must be given the arguments themselves
+  // (InputQueries::own_arguments); null otherwise, and if FromParts loaded it.
+  std::unique_ptr<VersionState> whole_calls_;
+  std::unique_ptr<const Origin> origin_;  // null if FromParts loaded it
   std::vector<std::pair<std::string, double>> phase_seconds_;
 };
 

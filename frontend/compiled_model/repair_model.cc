@@ -11,6 +11,7 @@
 #include "frontend/compiled_model/compiled_model.h"
 #include "frontend/compiled_model/dropped_layers.h"
 #include "frontend/compiled_model/model_versions.h"
+#include "frontend/compiled_model/version_state.h"
 #include "frontend/torchscript/model_state.h"
 #include "frontend/values/gpu.h"
 #include "frontend/values/pytree.h"
@@ -59,6 +60,8 @@ void CompiledModel::Remember(const Model& model, const ModelInputs& inputs,
     others_ = std::make_unique<ModelVersions>(model, inputs, options, device_);
     others_->LeaveOut(report_.wrong);
   }
+  if (!input_queries_.own_arguments.empty())
+    whole_calls_ = VersionState::OfAny(model, device_);
   BuildOptions again = options;
   again.all_sizes = false;
   again.compile.progress = nullptr;

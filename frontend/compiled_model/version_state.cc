@@ -29,8 +29,13 @@ absl::Status Pass(const Model& from, const Model& to, const Device& device) {
 
 std::unique_ptr<VersionState> VersionState::Of(const Model& model,
                                                const Device& device) {
+  if (!ModelState(model).exists()) return nullptr;
+  return OfAny(model, device);
+}
+
+std::unique_ptr<VersionState> VersionState::OfAny(const Model& model,
+                                                  const Device& device) {
   auto state = std::make_unique<ModelState>(model);
-  if (!state->exists()) return nullptr;
   std::unique_ptr<VersionState> made(new VersionState(model, device));
   if (device.is_gpu()) {
     made->on_gpu_shared_ = state->live() != nullptr;

@@ -29,6 +29,10 @@ class VersionState {
   static std::unique_ptr<VersionState> Of(const Model& model,
                                           const Device& device);
 
+  // The same for any model, where LibTorch runs all calls.
+  static std::unique_ptr<VersionState> OfAny(const Model& model,
+                                             const Device& device);
+
   // Excludes other calls while it lives.
   std::unique_lock<std::mutex> Hold() {
     return std::unique_lock<std::mutex>(mutex_);

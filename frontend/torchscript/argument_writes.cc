@@ -7,6 +7,7 @@
 #include <string>
 
 #include "frontend/torchscript/any_node.h"
+#include "frontend/torchscript/operator_tags.h"
 #include "frontend/torchscript/written_arguments.h"
 
 namespace aitune::frontend {
@@ -127,6 +128,42 @@ bool IsNew(const Value* value) {
   return is_fresh || AreNew(node);
 }
 
+// Whether `value` is a view that is another tensor than the one it is of.
+bool IsOtherTensor(const Value* value) {
+  static const auto* const views = new std::set<std::string>{
+      "aten::as_strided", "aten::detach",  "aten::diagonal",  "aten::expand",
+      "aten::expand_as",  "aten::narrow",  "aten::permute",   "aten::select",
+      "aten::slice",      "aten::squeeze", "aten::t",         "aten::transpose",
+      "aten::unfold",     "aten::view",    "aten::unsqueeze", "aten::view_as"};
+  // What is written in place is given again.
+  for (;;) {
+    const Node* node = value->node();
+    const c10::FunctionSchema* schema = node->maybeSchema();
+    if (schema == nullptr || schema->returns().size() != 1 ||
+        schema->returns()[0].alias_info() == nullptr ||
+        !schema->returns()[0].alias_info()->isWrite() ||
+        WrittenArguments(*node) != std::vector<size_t>{0})
+      return views->count(node->kind().toQualString()) > 0;
+    value = node->input(0);
+  }
+}
+
+// The tensors that `node` may give other sizes, and views whose memory it may
+// make larger, which is that of others too.
+std::vector<const Value*> ResizedTensors(const Node& node) {
+  std::vector<const Value*> resized;
+  const c10::FunctionSchema* schema = node.maybeSchema();
+  if (schema == nullptr) return resized;
+  const bool keeps_memory = HasTag(*schema, at::Tag::inplace_view);
+  for (const size_t i : WrittenArguments(node)) {
+    const Value* written = node.input(i);
+    if (IsTensor(*written) && MayChangeSizes(*schema, i) &&
+        !(keeps_memory && IsOtherTensor(written)))
+      resized.push_back(written);
+  }
+  return resized;
+}
+
 }  // namespace
 
 void ShowUnsaidViews(Graph& graph) { ShowUnsaidViews(*graph.block()); }
@@ -138,11 +175,11 @@ bool HoldsTensors(const c10::TypePtr& type) {
                      type->containedTypes().end(), HoldsTensors);
 }
 
-const Node* FindArgumentWrite(const std::shared_ptr<Graph>& graph) {
+ArgumentWrites FindArgumentWrites(const std::shared_ptr<Graph>& graph) {
   const bool writes = AnyNode(graph->block(), [](Node* node) {
     return !WrittenTensors(*node).empty();
   });
-  if (!writes) return nullptr;
+  if (!writes) return {};
   const bool sets_attributes = AnyNode(graph->block(), [](Node* node) {
     return node->kind() == c10::prim::SetAttr;
   });
@@ -158,12 +195,16 @@ const Node* FindArgumentWrite(const std::shared_ptr<Graph>& graph) {
           return aliases.mayContainAlias(const_cast<Value*>(written), argument);
         });
   };
-  const Node* found = nullptr;
+  ArgumentWrites found;
   AnyNode(graph->block(), [&](Node* node) {
     const std::vector<const Value*> written = WrittenTensors(*node);
-    if (!std::any_of(written.begin(), written.end(), is_of_argument))
+    if (std::none_of(written.begin(), written.end(), is_of_argument))
       return false;
-    found = node;
+    if (found.write == nullptr) found.write = node;
+    const std::vector<const Value*> resized = ResizedTensors(*node);
+    if (!std::any_of(resized.begin(), resized.end(), is_of_argument))
+      return false;
+    found.resize = node;
     return true;
   });
   return found;

@@ -22,10 +22,17 @@ void ShowUnsaidViews(torch::jit::Graph& graph);
 // Whether a value of the type is or may hold a tensor. Thread-safe.
 bool HoldsTensors(const c10::TypePtr& type);
 
-// The first operator that may write to a tensor that an argument is or holds;
-// null: none does. ShowUnsaidViews must have been called on the graph. May
-// throw LibTorch's exceptions.
-const torch::jit::Node* FindArgumentWrite(
+// The first operators that do something to a tensor that an argument is or
+// holds; null: none does.
+struct ArgumentWrites {
+  const torch::jit::Node* write = nullptr;  // may write to it
+  // May change its sizes, or the memory that it or a view of it has.
+  const torch::jit::Node* resize = nullptr;
+};
+
+// ShowUnsaidViews must have been called on the graph. May throw LibTorch's
+// exceptions.
+ArgumentWrites FindArgumentWrites(
     const std::shared_ptr<torch::jit::Graph>& graph);
 
 }  // namespace aitune::frontend

@@ -267,8 +267,11 @@ InputQueries FindInputQueries(const Model& model) {
     found.gradient = FindIn(block, GradientQueries());
     found.identity = FindIn(block, ComparesTensors);
     ShowUnsaidViews(*graph);
-    if (const torch::jit::Node* write = FindArgumentWrite(graph))
-      found.write = CallText(*write);
+    const ArgumentWrites writes = FindArgumentWrites(graph);
+    if (writes.write != nullptr) found.write = CallText(*writes.write);
+    if (writes.resize != nullptr)
+      found.own_arguments = absl::StrCat(
+          CallText(*writes.resize), " may change the sizes of an argument");
     AddShownCopies(graph, found.layout);
     found.container_write = FindContainerWrite(*graph);
     return absl::OkStatus();

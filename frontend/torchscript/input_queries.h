@@ -2,7 +2,8 @@
 // they lie in memory, whether two are one tensor, whether they require a
 // gradient. It gets contiguous tensors of their own, for which the answers are
 // known, so that calls with others are not for it. Nor are those of programs
-// that write to an input, where that would be a copy.
+// that write to an input, where that would be a copy. A program that changes
+// the sizes of an input needs the caller's own tensors in every call.
 #ifndef AITUNE_FRONTEND_TORCHSCRIPT_INPUT_QUERIES_H_
 #define AITUNE_FRONTEND_TORCHSCRIPT_INPUT_QUERIES_H_
 
@@ -34,6 +35,9 @@ struct InputQueries {
   std::string write;     // to an input, or to what one holds
   // Of a list or dict that an input is or holds: which tensors it holds then.
   std::string container_write;
+  // Why LibTorch must run each call, with the arguments themselves: compiled
+  // code gets copies or other tensors on their memory.
+  std::string own_arguments;
 };
 
 InputQueries FindInputQueries(const Model& model);

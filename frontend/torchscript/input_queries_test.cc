@@ -271,6 +271,25 @@ TEST(InputQueries, OperatorsThatMayGiveTheirTensorItself) {
       "");
 }
 
+TEST(InputQueries, WhatChangesTheSizesOfAnArgument) {
+  const auto resizes = [](const std::string& body) {
+    return Queries(absl::StrCat(body, "  return x\n")).own_arguments;
+  };
+  for (const char* body :
+       {"  torch.add(x, 1, out=y)\n", "  y.unsqueeze_(0)\n",
+        "  y.resize_([1])\n", "  torch.add(x, 1, out=y[0])\n",
+        "  z = [x, y]\n  z[0].t_()\n",
+        "  z = x if bool(x.sum() > 0) else y + 1\n  z.squeeze_(0)\n",
+        "  x = torch.dropout(x, 0.5, False).t_()\n"})
+    EXPECT_THAT(resizes(body), HasSubstr("may change the sizes of an argument"))
+        << body;
+  for (const char* body : {"  y.add_(1)\n", "  z = x + 1\n  z.unsqueeze_(0)\n",
+                           "  z = x.view(-1)\n  z.unsqueeze_(0)\n  z.add_(1)\n",
+                           "  z = torch.empty([0])\n  torch.add(x, 1, out=z)\n",
+                           "  x[0].unsqueeze_(0).mul_(2).t_()\n"})
+    EXPECT_THAT(resizes(body), IsEmpty()) << body;
+}
+
 TEST(CheckWrites, NamesTheTensorThatIsNotContiguous) {
   const InputQueries writes = Queries("  return x.relu_()\n");
   const at::Tensor plain = at::rand({4, 3});

@@ -18,6 +18,8 @@ struct PreparedGraph {
   torch::jit::Module module;  // the module that `self` is bound to
   // The graph; its inputs are self, then those of forward.
   std::shared_ptr<torch::jit::Graph> graph;
+  // InputQueries::own_arguments, where the caller of PrepareGraph asks for it.
+  std::string own_arguments;
 };
 
 // Freezes `module` (and folds batch normalisation into convolutions, unless

@@ -7,12 +7,19 @@
 #include <string>
 
 #include "frontend/torchscript/hidden_writes.h"
+#include "frontend/torchscript/operator_tags.h"
 
 namespace aitune::frontend {
 namespace {
 
 bool IsTensor(const torch::jit::Value& value) {
   return value.type()->kind() == c10::TypeKind::TensorType;
+}
+
+// Whether it is a tensor that the operator is given for its result (out=).
+bool IsResult(const c10::Argument& argument) {
+  return argument.kwarg_only() && argument.alias_info() != nullptr &&
+         argument.alias_info()->isWrite();
 }
 
 }  // namespace
@@ -83,6 +90,15 @@ std::vector<const torch::jit::Value*> WrittenTensors(
   const std::vector<const torch::jit::Value*> hidden = HiddenlyWritten(node);
   written.insert(written.end(), hidden.begin(), hidden.end());
   return written;
+}
+
+bool MayChangeSizes(const c10::FunctionSchema& schema, size_t argument) {
+  if (argument >= schema.arguments().size()) return false;
+  return IsResult(schema.arguments()[argument]) ||
+         (argument == 0 && (schema.name() == "aten::resize_" ||
+                            schema.name() == "aten::resize_as_" ||
+                            schema.name() == "aten::set_" ||
+                            HasTag(schema, at::Tag::inplace_view)));
 }
 
 bool ChangesContents(const torch::jit::Node& node) {

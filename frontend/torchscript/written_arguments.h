@@ -31,6 +31,10 @@ std::vector<const torch::jit::Value*> HiddenlyWritten(
 std::vector<const torch::jit::Value*> WrittenTensors(
     const torch::jit::Node& node);
 
+// Whether the tensor that is this argument may have other sizes or strides
+// after the call, as with t_(), resize_() and results that are given (out=).
+bool MayChangeSizes(const c10::FunctionSchema& schema, size_t argument);
+
 // Whether the node changes which tensors a list, dict or object holds, or which
 // memory a tensor has. Thread-safe.
 bool ChangesContents(const torch::jit::Node& node);

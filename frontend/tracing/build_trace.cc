@@ -16,6 +16,7 @@
 #include "frontend/torchscript/autocast_contexts.h"
 #include "frontend/torchscript/gradients.h"
 #include "frontend/torchscript/inline_calls.h"
+#include "frontend/torchscript/input_queries.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/model_state.h"
 #include "frontend/torchscript/prepare.h"
@@ -97,6 +98,17 @@ absl::Status WithInputs(const absl::Status& error, const ValueList& inputs) {
       absl::StrCat(error.message(), " (with inputs ", inputs.Describe(), ")"));
 }
 
+absl::StatusOr<PreparedGraph> Prepare(const Model& model,
+                                      const TraceOptions& options,
+                                      std::vector<std::string>& notes) {
+  AITUNE_ASSIGN_OR_RETURN(
+      PreparedGraph prepared,
+      PrepareGraph(model.impl().module(), model.impl().changes, options.for_gpu,
+                   notes));
+  prepared.own_arguments = FindInputQueries(model).own_arguments;
+  return prepared;
+}
+
 // The program as it is, on the model's own attributes. A frozen module has
 // attributes of its own, whose state would not be the model's.
 PreparedGraph AsItIs(const Model& model) {
@@ -155,7 +167,7 @@ absl::StatusOr<Trace> TraceWhole(
   ResultTemplate result;
   result.value = builder.AddOpaque(reason);
   OutlinedGraph outlined{prepared.graph, {}};
-  if (options.outlines && !takes_gradients)
+  if (options.outlines && !takes_gradients && frozen.own_arguments.empty())
     outlined = OutlineForward(prepared.graph, prepared.module, options.for_gpu);
   RecordedProgram program = MakeGraphProgram(outlined.graph, "forward");
   if (!outlined.programs.empty() && options.sees_parts) {
@@ -272,6 +284,8 @@ absl::StatusOr<Trace> TraceOnce(
     return absl::UnimplementedError(
         "it takes gradients (torch.autograd), for which LibTorch must record "
         "what it does");
+  if (!prepared.own_arguments.empty())
+    return absl::UnimplementedError(prepared.own_arguments);
   absl::StatusOr<Trace> trace = TraceAnyCall(model, prepared, attempt, fitter,
                                              region, options, notes, saved);
   if (saved.HasChanged()) {
@@ -388,10 +402,8 @@ absl::StatusOr<Trace> BuildTrace(const Model& model,
   AITUNE_ASSIGN_OR_RETURN(SymbolAssignment assignment, AssignSymbols(specs));
   AITUNE_RETURN_IF_ERROR(model.MakeWeights());
   std::vector<std::string> notes;
-  AITUNE_ASSIGN_OR_RETURN(
-      PreparedGraph prepared,
-      PrepareGraph(model.impl().module(), model.impl().changes, options.for_gpu,
-                   notes));
+  AITUNE_ASSIGN_OR_RETURN(const PreparedGraph prepared,
+                          Prepare(model, options, notes));
 
   std::vector<SymbolRange> ranges;
   for (const SymbolSpec& symbol : assignment.symbols)
@@ -434,10 +446,8 @@ absl::StatusOr<Trace> BuildTrace(const Model& model, const ValueList& samples,
   const c10::NoGradGuard no_grad;
   AITUNE_RETURN_IF_ERROR(model.MakeWeights());
   std::vector<std::string> notes;
-  AITUNE_ASSIGN_OR_RETURN(
-      PreparedGraph prepared,
-      PrepareGraph(model.impl().module(), model.impl().changes, options.for_gpu,
-                   notes));
+  AITUNE_ASSIGN_OR_RETURN(const PreparedGraph prepared,
+                          Prepare(model, options, notes));
   SizeRegion region({}, {});
   const SizeFitter fitter(region, ChooseProbes(region));
   Attempt attempt;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/torchscript/written_arguments.h"
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/operator_traits.h"
 #include "frontend/tracing/shared_memory.h"

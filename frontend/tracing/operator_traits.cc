@@ -227,18 +227,6 @@ bool WritesTensors(const c10::FunctionSchema& schema) {
                      });
 }
 
-bool MayChangeSizes(const c10::FunctionSchema& schema, size_t argument) {
-  if (argument >= schema.arguments().size()) return false;
-  const c10::Argument& declared = schema.arguments()[argument];
-  if (declared.kwarg_only() && declared.alias_info() != nullptr &&
-      declared.alias_info()->isWrite())
-    return true;
-  return argument == 0 && (schema.name() == "aten::resize_" ||
-                           schema.name() == "aten::resize_as_" ||
-                           schema.name() == "aten::set_" ||
-                           HasTag(schema, at::Tag::inplace_view));
-}
-
 bool WritesHidden(const c10::FunctionSchema& schema,
                   const std::vector<ProbedRef>& arguments) {
   const HiddenWrites hidden = HiddenWritesOf(schema);

@@ -54,10 +54,6 @@ bool DrawsRandomNumbers(const torch::jit::Block& block);
 // Whether it writes to one of its tensors.
 bool WritesTensors(const c10::FunctionSchema& schema);
 
-// Whether the tensor that is this argument may have other sizes or strides
-// after the call, as with t_(), resize_() and results that are given (out=).
-bool MayChangeSizes(const c10::FunctionSchema& schema, size_t argument);
-
 // Whether it writes with these arguments to one of them that its schema does
 // not mark as written.
 bool WritesHidden(const c10::FunctionSchema& schema,

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/live_state.h"
+#include "frontend/torchscript/written_arguments.h"
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/operator_traits.h"
 #include "frontend/tracing/recorded_views.h"

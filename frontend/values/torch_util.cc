@@ -3,6 +3,8 @@
 #include <ATen/Functions.h>
 #include <ATen/core/Dict.h>
 #include <ATen/core/List.h>
+#include <c10/core/Allocator.h>
+#include <c10/core/StorageImpl.h>
 #include <c10/util/Exception.h>
 
 #include <cstring>
@@ -96,6 +98,13 @@ bool IsPlainTensor(const at::Tensor& tensor, const Device& device) {
          !tensor.is_conj() && !tensor.is_neg() &&
          FromScalarType(tensor.scalar_type()).has_value() &&
          tensor.scalar_type() != c10::ScalarType::Float8_e4m3fn;
+}
+
+void LetResize(const at::Tensor& tensor) {
+  if (!tensor.has_storage() || !tensor.is_cpu()) return;
+  c10::StorageImpl& storage = *tensor.storage().unsafeGetStorageImpl();
+  storage.set_allocator(c10::GetAllocator(c10::DeviceType::CPU));
+  storage.set_resizable(true);
 }
 
 bool SharesMemory(const at::Tensor& tensor) {

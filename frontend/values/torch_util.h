@@ -31,6 +31,11 @@ c10::ScalarType ToScalarType(DataType dtype);
 // quantised tensors, and a model's own tensors of that dtype are opaque to it.
 bool IsPlainTensor(const at::Tensor& tensor, const Device& device = Device());
 
+// Lets programs make the tensor larger, in memory of LibTorch's, as they may
+// with those that LibTorch allocated. Not for tensors elsewhere than on the
+// CPU.
+void LetResize(const at::Tensor& tensor);
+
 // Whether another tensor lies in the memory of this one, which is dense: the
 // argument or the weight that it is a view of, for example.
 bool SharesMemory(const at::Tensor& tensor);

@@ -198,6 +198,8 @@ absl::StatusOr<ValueList> LoadSamples(const std::string& path,
         if (const absl::Status status = bounds.Check(value); !status.ok())
           return absl::Status(status.code(),
                               absl::StrCat(path, ": ", status.message()));
+        // As tensors that a program has made, other than those of a file.
+        for (const at::Tensor& tensor : TensorLeaves(value)) LetResize(tensor);
         if (names != nullptr) *names = KeysOf(value);
         samples = ValueList(Arguments(value));
         return absl::OkStatus();

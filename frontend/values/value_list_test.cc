@@ -91,6 +91,17 @@ void SaveSamples(const std::string& path) {
   std::ofstream(path, std::ios::binary).write(bytes.data(), bytes.size());
 }
 
+// As a program does that is given one for its result.
+TEST(LoadSamples, TensorsMayBeMadeLarger) {
+  const std::string path = testing::TempDir() + "/larger.pt";
+  SaveSamples(path);
+  const auto samples = LoadSamples(path);
+  ASSERT_TRUE(samples.ok()) << samples.status();
+  at::Tensor tensor = samples->values()[0].toTensor();
+  tensor.resize_({4, 5});
+  EXPECT_TRUE(tensor.slice(0, 0, 3).equal(at::ones({3, 5})));
+}
+
 TEST(LoadSamples, RefuseTensorsBeyondTheirRecords) {
   const std::string path = testing::TempDir() + "/beyond.pt";
   SaveSamples(path);

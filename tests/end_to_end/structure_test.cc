@@ -260,6 +260,21 @@ def forward(self, x: Tensor):
 )",
      {"float32[4,9]"},
      {"*"}},
+    {"argument_for_the_result_of_other_sizes",
+     R"(
+def forward(self, x: Tensor, out: Tensor):
+    return torch.add(x, 1.0, out=out) * 2.0
+)",
+     {"float32[3,4]", "float32[2]"},
+     {"*"}},
+    {"argument_whose_axes_are_exchanged",
+     R"(
+def forward(self, x: Tensor):
+    x.t_()
+    return torch.relu(x) * 2.0
+)",
+     {"float32[3,4]"},
+     {"*"}},
 };
 END_TO_END_TESTS(Fallback, kFallbackCases);
 

@@ -32,7 +32,9 @@ absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::Run(
   ++counters_->calls;
   const ScopedThreadCount threads = Threads();
   const Stance stance = CurrentStance();
-  if (stance == Stance::kForceEager || RunsEagerly()) return RunEager(inputs);
+  if (stance == Stance::kForceEager || RunsEagerly() ||
+      source()->NeedsOwnArguments())
+    return RunEager(inputs);
   if (IsWholeCall(inputs)) {
     if (stance != Stance::kFailOnRecompile) return RunEager(inputs);
     return absl::FailedPreconditionError(

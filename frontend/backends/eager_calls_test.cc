@@ -191,6 +191,35 @@ def forward(self, x: Tensor, out: Tensor):
   }
 }
 
+// They are keys for the caller's tensors alone, not for others that are equal.
+TEST(EagerCalls, TakeDictsWhoseKeysAreTensors) {
+  auto source = SourceOf(R"(
+def forward(self, x: Tensor, d: Dict[Tensor, Tensor]):
+    for key, value in d.items():
+        x = x + key * value
+    return x
+)");
+  auto backend = BackendOf("TorchInductorBackend");
+  const at::Tensor x = at::randn({3});
+  const auto dict_of = [](int64_t count) {
+    c10::Dict<at::Tensor, at::Tensor> dict;
+    for (int64_t i = 0; i < count; ++i)
+      dict.insert(at::randn({3}), at::randn({3}));
+    return c10::IValue(dict);
+  };
+  BuildRequest request = RequestOf(source, {});
+  request.samples = {*source->Flatten(ValueList({x, dict_of(2)}))};
+  ASSERT_TRUE(backend->Build(request).ok());
+  for (const int64_t count : {2, 2, 1, 0}) {
+    const ValueList arguments({x, dict_of(count)});
+    const auto ours = CallWith(*source, *backend, arguments);
+    ASSERT_TRUE(ours.ok()) << ours.status();
+    const auto eager = source->model().RunEager(arguments);
+    ASSERT_TRUE(eager.ok()) << eager.status();
+    EXPECT_TRUE(at::allclose(ours->toTensor(), eager->toTensor()));
+  }
+}
+
 // What a compiled version takes for two tensors may be one.
 TEST(EagerCalls, TakeATensorThatIsGivenTwice) {
   auto source = SourceOf(R"(

@@ -110,13 +110,14 @@ class CompiledModel {
   // kInvalidArgument names the argument that does not fit. With kTakeConstants,
   // numbers and strings of the call are ignored and those of the build are
   // used. If the program asks for strides or contiguity, only contiguous
-  // tensors are accepted. If it changes the sizes of arguments, LibTorch runs
-  // the call with the arguments themselves, one call at a time. With all_sizes
-  // a call may compile a further version, which takes seconds; of a model whose
-  // calls change its state (ModelState) all versions see the changes, whether
-  // they share it with the model or LibTorch runs the calls that make them,
-  // after one another. Thread-safe; concurrent calls run concurrently, but with
-  // all_sizes those of a model with state one after another.
+  // tensors are accepted. If it changes the sizes of arguments, or takes dicts
+  // whose keys are tensors, LibTorch runs the call with the arguments
+  // themselves, one call at a time. With all_sizes a call may compile a further
+  // version, which takes seconds; of a model whose calls change its state
+  // (ModelState) all versions see the changes, whether they share it with the
+  // model or LibTorch runs the calls that make them, after one another.
+  // Thread-safe; concurrent calls run concurrently, but with all_sizes those of
+  // a model with state one after another.
   absl::StatusOr<c10::IValue> Run(
       const ValueList& arguments,
       ConstantCheck check = ConstantCheck::kCheck) const;

@@ -227,6 +227,28 @@ std::string FindContainerWrite(const torch::jit::Graph& graph) {
   });
 }
 
+// Whether a value of the type is or may hold a dict with tensors as keys.
+bool HoldsTensorKeys(const c10::TypePtr& type) {
+  const auto dict = type->cast<c10::DictType>();
+  if (dict != nullptr && HoldsTensors(dict->getKeyType())) return true;
+  const auto parts = type->containedTypes();
+  return std::any_of(parts.begin(), parts.end(), HoldsTensorKeys);
+}
+
+// Which argument has a dict with tensors as keys, and why that matters; empty:
+// none. LibTorch finds such a key by the tensor itself, not by its elements.
+std::string FindTensorKeys(const Model& model) {
+  const c10::FunctionSchema& schema = model.impl().ForwardSchema();
+  for (size_t i = 1; i < schema.arguments().size(); ++i) {
+    if (HoldsTensorKeys(schema.arguments()[i].type()))
+      return absl::StrCat(
+          "the argument ", schema.arguments()[i].name(),
+          " has a dict whose keys are tensors, of which copies, "
+          "as compiled code is given, are other keys");
+  }
+  return "";
+}
+
 // The first tensor in `value` for which `is_seen` holds; undefined: none.
 at::Tensor FindTensor(const c10::IValue& value,
                       const std::function<bool(const at::Tensor&)>& is_seen) {
@@ -269,6 +291,7 @@ InputQueries FindInputQueries(const Model& model) {
     ShowUnsaidViews(*graph);
     const ArgumentWrites writes = FindArgumentWrites(graph);
     if (writes.write != nullptr) found.write = CallText(*writes.write);
+    found.own_arguments = FindTensorKeys(model);
     if (writes.resize != nullptr)
       found.own_arguments = absl::StrCat(
           CallText(*writes.resize), " may change the sizes of an argument");

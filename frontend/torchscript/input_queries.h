@@ -3,7 +3,8 @@
 // gradient. It gets contiguous tensors of their own, for which the answers are
 // known, so that calls with others are not for it. Nor are those of programs
 // that write to an input, where that would be a copy. A program that changes
-// the sizes of an input needs the caller's own tensors in every call.
+// the sizes of an input, or that takes dicts with tensors as keys, needs the
+// caller's own tensors in every call.
 #ifndef AITUNE_FRONTEND_TORCHSCRIPT_INPUT_QUERIES_H_
 #define AITUNE_FRONTEND_TORCHSCRIPT_INPUT_QUERIES_H_
 

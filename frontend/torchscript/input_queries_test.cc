@@ -290,6 +290,19 @@ TEST(InputQueries, WhatChangesTheSizesOfAnArgument) {
     EXPECT_THAT(resizes(body), IsEmpty()) << body;
 }
 
+TEST(InputQueries, DictsWhoseKeysAreTensors) {
+  const auto asks = [](const std::string& type) {
+    const auto model = Model::FromSource(absl::StrCat(
+        "def forward(self, x: Tensor, d: ", type, "):\n  return x\n"));
+    EXPECT_TRUE(model.ok()) << model.status();
+    return model.ok() ? FindInputQueries(*model).own_arguments : "";
+  };
+  EXPECT_THAT(asks("Dict[Tensor, str]"), HasSubstr("the argument d"));
+  EXPECT_THAT(asks("Optional[List[Dict[Tensor, Tensor]]]"),
+              HasSubstr("the argument d"));
+  EXPECT_THAT(asks("Dict[str, Tensor]"), IsEmpty());
+}
+
 TEST(CheckWrites, NamesTheTensorThatIsNotContiguous) {
   const InputQueries writes = Queries("  return x.relu_()\n");
   const at::Tensor plain = at::rand({4, 3});

@@ -1,5 +1,9 @@
 // Control flow, recurrent networks, nested inputs and outputs, fallbacks and
 // data-dependent shapes.
+#include <ATen/ATen.h>
+#include <ATen/core/ivalue.h>
+
+#include "frontend/compiled_model/compiled_model.h"
 #include "tests/end_to_end/end_to_end.h"
 
 namespace aitune {
@@ -277,6 +281,32 @@ def forward(self, x: Tensor):
      {"*"}},
 };
 END_TO_END_TESTS(Fallback, kFallbackCases);
+
+// Each call has tensors of its own as keys, not those of the sample.
+TEST(NestingTest, KeysThatAreTensors) {
+  const auto model = frontend::Model::FromSource(R"(
+def forward(self, x: Tensor, d: Dict[Tensor, str]):
+    for key in d.keys():
+        x = x * key
+    return x + len(d)
+)");
+  ASSERT_TRUE(model.ok()) << model.status();
+  c10::Dict<at::Tensor, std::string> dict;
+  dict.insert(at::ones({3}), "foo");
+  dict.insert(at::ones({3}), "bar");
+  frontend::ModelInputs inputs;
+  inputs.samples = frontend::ValueList({at::rand({2, 3}), dict});
+  frontend::BuildOptions options;
+  options.compile.measureCandidates = false;
+  const auto compiled = frontend::CompiledModel::Build(*model, inputs, options);
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  const frontend::ValueList arguments = inputs.samples->MapTensors(
+      [](const at::Tensor& tensor) { return tensor * 2; });
+  const auto ours = (*compiled)->Run(arguments);
+  ASSERT_TRUE(ours.ok()) << ours.status();
+  EXPECT_TRUE(
+      at::equal(ours->toTensor(), model->RunEager(arguments)->toTensor()));
+}
 
 }  // namespace
 }  // namespace aitune

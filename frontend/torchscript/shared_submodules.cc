@@ -1,12 +1,12 @@
 #include "frontend/torchscript/shared_submodules.h"
 
 #include <ATen/core/ivalue.h>
-#include <torch/csrc/jit/passes/inliner.h>
 
 #include <unordered_set>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/any_node.h"
+#include "frontend/torchscript/inline_calls.h"
 
 namespace aitune::frontend {
 namespace {
@@ -50,7 +50,7 @@ std::string WhySubmodulesMustStayShared(const torch::jit::Module& module) {
   Collect(self, /*is_shared=*/false, seen, shared);
   if (shared.empty()) return "";
   const auto graph = module.get_method("forward").graph()->copy();
-  torch::jit::Inline(*graph);
+  InlineCalls(*graph);
   const auto may_be_shared = [&](const Value* value) {
     if (!value->type()->is_module()) return false;
     const Object* object = ObjectOf(value, self);

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <mutex>
 #include <optional>
-#include <stdexcept>
 #include <unordered_map>
 #include <utility>
 
@@ -192,8 +191,7 @@ bool OutlinedProgram::RunCompiled(std::vector<c10::IValue>& stack) {
   bool runs = !HasNewConstants() && ToModelInputs(inputs, values);
   if (runs) {
     const absl::StatusOr<bool> ran = runner_(values);
-    if (!ran.ok())
-      throw std::runtime_error(std::string(ran.status().message()));
+    if (!ran.ok()) ThrowStatus(ran.status());
     runs = *ran;
   }
   if (!runs) {

@@ -2,6 +2,8 @@
 #include <ATen/Functions.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <unordered_set>
 #include <utility>
 
@@ -23,6 +25,20 @@ void AddMadeUp(const std::vector<ProbedRef>& values, size_t probe,
       AddMadeUp(value->elements, probe, tensors);
     else if (IsTainted(*value))
       AddTensors(ValueInProbe(*value, probe), tensors);
+  }
+}
+
+// Elements that a program never set may become constants of it, which are
+// saved: zeros, not what this process had in that memory.
+void SetWhatIsEmpty(const c10::FunctionSchema& schema,
+                    std::vector<c10::IValue>& results) {
+  static const auto* const kNames = new std::set<std::string>{
+      "aten::empty",          "aten::empty_like", "aten::empty_strided",
+      "aten::empty_permuted", "aten::new_empty",  "aten::new_empty_strided"};
+  if (kNames->count(schema.name()) == 0) return;
+  for (c10::IValue& result : results) {
+    if (result.isTensor() && IsPlainTensor(result.toTensor()))
+      result.toTensor().zero_();
   }
 }
 
@@ -64,6 +80,7 @@ absl::StatusOr<std::vector<std::vector<c10::IValue>>> Interpreter::Execute(
             RunWithMadeUpElements(made_up, run, stack);
           else
             run(stack);
+          SetWhatIsEmpty(*call.schema, stack);
           return absl::OkStatus();
         });
     if (!status.ok()) {

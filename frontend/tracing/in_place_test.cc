@@ -1,4 +1,8 @@
 // In-place operators and views become functional, aliases included.
+#include <ATen/Functions.h>
+
+#include <algorithm>
+
 #include "frontend/trace/print_trace.h"
 #include "frontend/tracing/trace_test_util.h"
 #include "gmock/gmock.h"
@@ -181,6 +185,25 @@ TEST(InPlaceRejections, SamplesStayAsTheyAre) {
   const at::Tensor sample = at::zeros({4});
   ASSERT_TRUE(BuildTrace(*model, ValueList({sample}), {}).ok());
   EXPECT_EQ(sample.sum().item<float>(), 0) << "tracing changed the sample";
+}
+
+// Constants are saved: what a program never set is not what the process had in
+// that memory.
+TEST(InPlaceConstants, WhatAProgramNeverSetIsZeros) {
+  for (int i = 0; i < 4; ++i) at::full({64, 4}, 7.0f);  // freed again
+  const auto trace = TraceAndCompare(
+      "def forward(self, x: Tensor):\n"
+      "  y = torch.empty([64, 4])\n"
+      "  z = torch.empty_like(y)\n"
+      "  y[0] = x\n  z[1] = x\n  return y[0] + z[1]",
+      {"float32[4]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_FALSE(trace->constants.empty());
+  for (const ConstantTensor& constant : trace->constants) {
+    const auto* const bytes = static_cast<const char*>(constant.view.data);
+    EXPECT_TRUE(std::all_of(bytes, bytes + BytesOf(constant.view),
+                            [](char byte) { return byte == 0; }));
+  }
 }
 
 }  // namespace

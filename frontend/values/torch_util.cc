@@ -11,6 +11,7 @@
 #include <new>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -213,6 +214,14 @@ bool IsOutOfMemory(const std::exception& error) {
   return false;
 }
 
+// The last status that ThrowStatus has thrown on the thread.
+static thread_local absl::Status thrown;
+
+void ThrowStatus(const absl::Status& status) {
+  thrown = status;
+  throw std::runtime_error(std::string(status.message()));
+}
+
 absl::Status StatusOf(const std::exception& error, absl::StatusCode code,
                       std::string_view context) {
   const absl::string_view prefix(context.data(), context.size());
@@ -220,9 +229,11 @@ absl::Status StatusOf(const std::exception& error, absl::StatusCode code,
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr)
     return absl::ResourceExhaustedError(
         absl::StrCat(prefix, colon, "out of memory"));
-  return absl::Status(
-      IsOutOfMemory(error) ? absl::StatusCode::kResourceExhausted : code,
-      absl::StrCat(prefix, colon, BriefMessage(error)));
+  if (IsOutOfMemory(error))
+    code = absl::StatusCode::kResourceExhausted;
+  else if (!thrown.ok() && absl::StrContains(TextOf(error), thrown.message()))
+    code = thrown.code();
+  return absl::Status(code, absl::StrCat(prefix, colon, BriefMessage(error)));
 }
 
 absl::Status CatchExceptions(absl::StatusCode code, std::string_view context,

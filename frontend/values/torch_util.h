@@ -67,8 +67,14 @@ std::string BriefMessage(const std::exception& error);
 // Whether there was no memory, of the CPU or of a GPU.
 bool IsOutOfMemory(const std::exception& error);
 
+// Throws an error through LibTorch's interpreter, which makes an exception of
+// its own of it: StatusOf, on the same thread, knows its text and gives its
+// code.
+[[noreturn]] void ThrowStatus(const absl::Status& status);
+
 // An exception as an error: this code and "CONTEXT: BriefMessage", but
-// kResourceExhausted where IsOutOfMemory. There is no colon without a context.
+// kResourceExhausted where IsOutOfMemory, or the code of what ThrowStatus
+// threw. There is no colon without a context.
 absl::Status StatusOf(const std::exception& error, absl::StatusCode code,
                       std::string_view context);
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <new>
 #include <stdexcept>
+#include <string>
 
 #include "gtest/gtest.h"
 
@@ -57,6 +58,26 @@ TEST(TorchUtilTest, NoMemoryIsAnErrorOfItsOwn) {
       absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(code([] { throw std::runtime_error("no"); }),
             absl::InternalError("here: no"));
+}
+
+// As LibTorch's interpreter throws it on.
+TEST(CatchExceptions, KeepsTheCodeOfAStatusThatIsThrown) {
+  const auto caught = [](const std::function<void()>& body) {
+    return CatchExceptions(absl::StatusCode::kInvalidArgument, "call", [&] {
+      body();
+      return absl::OkStatus();
+    });
+  };
+  const absl::Status status = caught([] {
+    try {
+      ThrowStatus(absl::CancelledError("the call was cancelled"));
+    } catch (const std::exception& error) {
+      throw std::runtime_error(std::string("in a loop: ") + error.what());
+    }
+  });
+  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(caught([] { throw std::runtime_error("another"); }).code(),
+            absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace

@@ -89,8 +89,11 @@ absl::Status BackendChecker::Check(aitune::Backend& backend,
   if (options.narrowed_to) options.with_casts = WithCasts(*options.narrowed_to);
   const aitune::frontend::RunFunction run =
       [&](const ValueList& given) -> absl::StatusOr<c10::IValue> {
+    // As a call of the module: what it makes of sizes is seen in the arguments.
     AITUNE_ASSIGN_OR_RETURN(const aitune::Sample inputs,
-                            subject_.source->Flatten(given));
+                            subject_.source->NeedsOwnArguments()
+                                ? subject_.source->FlattenCall(given)
+                                : subject_.source->Flatten(given));
     AITUNE_ASSIGN_OR_RETURN(const std::vector<aitune::OwnedValue> outputs,
                             backend.Infer(Values(inputs)));
     // What the call changed in a copy is what the check looks at and restores.

@@ -160,7 +160,7 @@ std::string ReportJson(const TuneReport& report);
 std::string ReportHtml(const TuneReport& report);
 
 // Thread-safe. Calls of Run run at the same time, also while another thread
-// tunes.
+// tunes a model without state (Tune).
 class Module {
  public:
   // Loads a model from a file that torch.jit.save wrote. Errors as Model::Load,

@@ -207,7 +207,14 @@ absl::StatusOr<c10::IValue> RunOnce(const Options& options, Subject& subject,
   AITUNE_ASSIGN_OR_RETURN(const frontend::ValueList arguments,
                           TypicalCall(options, subject));
   progress.Update("compare with eager", 0, 0);
-  const bool is_right = IsRight(options, subject, arguments, compiled);
+  const bool is_shared = compiled.WritesSharedMemory(arguments);
+  if (is_shared)
+    Log(LogChannel::kWarning,
+        absl::StrCat(options.model,
+                     ": LibTorch runs this call, as arguments share memory and "
+                     "the program writes to one of them"));
+  const bool is_right =
+      !is_shared && IsRight(options, subject, arguments, compiled);
   progress.Update("run", 0, 0);
   absl::StatusOr<c10::IValue> result =
       is_right ? compiled.Run(arguments) : subject.peer().RunEager(arguments);

@@ -258,6 +258,14 @@ absl::Status CompiledModel::CheckSharedMemory(const FlatTensors& inputs) const {
   return absl::OkStatus();
 }
 
+bool CompiledModel::WritesSharedMemory(const ValueList& arguments) const {
+  if (!CheckSharedWrites(input_queries_, arguments).ok()) return true;
+  if (written_inputs_.empty()) return false;
+  const absl::StatusOr<FlatTensors> inputs =
+      inputs_.Flatten(arguments, device_, ConstantCheck::kTakeConstants);
+  return inputs.ok() && !CheckSharedMemory(*inputs).ok();
+}
+
 absl::StatusOr<bool> CompiledModel::WritesSharedMemory(
     absl::Span<const RegionValue> leaves) const {
   if (written_inputs_.empty()) return false;

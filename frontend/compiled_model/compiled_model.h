@@ -169,6 +169,8 @@ class CompiledModel {
   // RunLeaves.
   absl::StatusOr<bool> WritesSharedMemory(
       absl::Span<const RegionValue> leaves) const;
+  // The same of arguments; false for those that don't fit.
+  bool WritesSharedMemory(const ValueList& arguments) const;
 
   // This version, then those made later for other sizes, in order.
   std::vector<const CompiledModel*> versions() const;

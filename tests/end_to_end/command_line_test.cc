@@ -62,6 +62,14 @@ class Files : public testing::Environment {
                 "    return a, x\n");
     SaveSamples("rows.pt", {torch::ones({6, 4}).slice(0, 0, 6, 2)});
 
+    SaveProgram("adds.pt",
+                "def forward(self, x: Tensor, y: Tensor):\n"
+                "    x.add_(y)\n"
+                "    return x * 2, y + 1\n");
+    const at::Tensor one = torch::ones({3, 3}), whole = torch::ones({3, 6});
+    SaveSamples("one.pt", {one, one});
+    SaveSamples("halves.pt", {whole.slice(1, 0, 3), whole.slice(1, 3, 6)});
+
     SaveProgram(
         "random.pt",
         "def forward(self, x: Tensor):\n    return x + torch.rand_like(x)\n");
@@ -200,6 +208,20 @@ TEST(CommandLine, LibTorchRunsACallWhoseStridesAreSeen) {
     const Outcome tune = Aitune("tune --seconds 0 " + call);
     EXPECT_EQ(tune.code, 1) << tune.err;
     EXPECT_THAT(ErrorLine(tune), HasSubstr("that is not contiguous"));
+  }
+}
+
+TEST(CommandLine, LibTorchRunsACallThatWritesSharedMemory) {
+  for (const auto& [samples, second] :
+       {std::pair("one", "3 3"), {"halves", "2 2"}}) {
+    const Outcome run = Aitune(
+        absl::StrCat("run adds.pt --inputs ", samples, ".pt --no-measure"));
+    EXPECT_EQ(run.code, 0) << run.err;
+    EXPECT_THAT(run.err, HasSubstr("LibTorch runs this call, as arguments "
+                                   "share memory"));
+    EXPECT_THAT(run.out, HasSubstr("output[0] float32[3,3] 4 4"));
+    EXPECT_THAT(run.out,
+                HasSubstr(absl::StrCat("output[1] float32[3,3] ", second)));
   }
 }
 

@@ -160,6 +160,33 @@ def forward(self, x: Tensor, mean: Tensor, var: Tensor):
   EXPECT_TRUE(at::allclose(both.select(1, 1), 0.5 + 0.5 * x.var(0)));
 }
 
+// Eager refuses to write to a part of what it reads.
+TEST(EagerCalls, RefuseToWriteToAPartOfAnotherArgument) {
+  auto source = SourceOf(R"(
+def forward(self, x: Tensor, y: Tensor):
+    x.add_(y)
+    return x * 2
+)");
+  auto backend = BackendOf("TorchInductorBackend");
+  BuildRequest request = RequestOf(source, {});
+  request.samples = {
+      *source->Flatten(ValueList({at::randn({3, 3}), at::randn({3, 3})}))};
+  ASSERT_TRUE(backend->Build(request).ok());
+  const at::Tensor all = at::arange(13, at::kFloat);
+  const auto nine = [&](int64_t first) {
+    return all.slice(0, first, first + 9).view({3, 3});
+  };
+  const auto overlaps =
+      CallWith(*source, *backend, ValueList({nine(0), nine(4)}));
+  EXPECT_THAT(overlaps.status().message(),
+              testing::HasSubstr("refer to a single memory location"));
+  EXPECT_TRUE(all.equal(at::arange(13, at::kFloat)));
+  const auto same = CallWith(*source, *backend, ValueList({nine(0), nine(0)}));
+  ASSERT_TRUE(same.ok()) << same.status();
+  EXPECT_TRUE(
+      same->toTensor().equal(at::arange(9, at::kFloat).mul(4).view({3, 3})));
+}
+
 // It is the caller's tensor that has the result's sizes then, and its memory.
 TEST(EagerCalls, ChangeTheSizesOfTheCallersTensors) {
   auto source = SourceOf(R"(

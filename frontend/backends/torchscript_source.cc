@@ -253,13 +253,22 @@ absl::StatusOr<std::vector<OwnedValue>> TorchScriptSource::Call(
     const std::function<absl::StatusOr<c10::IValue>(const ValueList&)>& run)
     const {
   std::vector<c10::IValue> leaves;
-  BorrowedMemory borrowed;
+  std::vector<at::Tensor> tensors;
   for (const RegionValue& input : inputs) {
     leaves.push_back(ToIValue(input));
-    if (!std::holds_alternative<TensorView>(input)) continue;
-    borrowed.Add(leaves.back().toTensor());
-    // As a sample is given; FlattenCall gives arguments as they are.
-    if (NeedsOwnArguments()) LetResize(leaves.back().toTensor());
+    if (std::holds_alternative<TensorView>(input))
+      tensors.push_back(leaves.back().toTensor());
+  }
+  // As a sample is given; FlattenCall gives arguments as they are.
+  if (NeedsOwnArguments())
+    std::for_each(tensors.begin(), tensors.end(), LetResize);
+  else if (!input_queries_.write.empty() && !device.is_gpu())
+    ShareStorages(tensors);
+  BorrowedMemory borrowed;
+  for (size_t i = 0, next = 0; i < inputs.size(); ++i) {
+    if (!std::holds_alternative<TensorView>(inputs[i])) continue;
+    borrowed.Add(tensors[next]);
+    leaves[i] = std::move(tensors[next++]);
   }
   absl::StatusOr<c10::IValue> result;
   {

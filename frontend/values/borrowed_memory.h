@@ -15,7 +15,7 @@ namespace aitune::frontend {
 class BorrowedMemory {
  public:
   // Adds a tensor on the CPU that does not own its memory.
-  void Add(const at::Tensor& tensor) { storages_.push_back(tensor.storage()); }
+  void Add(const at::Tensor& tensor);
 
   // After the call, when the caller of this has let go of the tensors: all
   // tensors that still refer to memory of an added one get a copy of that
@@ -25,6 +25,11 @@ class BorrowedMemory {
  private:
   std::vector<at::Storage> storages_;
 };
+
+// Gives tensors on the CPU that do not own their memory, and of which parts are
+// the same memory, one storage: by that LibTorch sees that a write to one of
+// them changes another, which its operators refuse.
+void ShareStorages(std::vector<at::Tensor>& tensors);
 
 }  // namespace aitune::frontend
 

@@ -137,6 +137,24 @@ TEST(DynamicNumbers, AreNotWrappedAround) {
   }
 }
 
+// Whether a number fits is known at sizes that are tried without memory too.
+TEST(DynamicNumbers, BoundTheSizesOfWhatIsMadeOfThem) {
+  for (const char* body :
+       {"torch.full([4], n, dtype=0)", "torch.full([n, 2], n, dtype=0)",
+        "x.new_full([n], n, dtype=0, device=\"cpu\")"}) {
+    const auto model = Model::FromSource(absl::StrCat(
+        "def forward(self, x: Tensor):\n  n = x.size(0)\n  return ", body));
+    ASSERT_TRUE(model.ok()) << model.status();
+    TraceOptions options;
+    options.anchor = {4};
+    const auto trace =
+        BuildTrace(*model, {*ParseInputSpec("float32[2..300]")}, options);
+    ASSERT_TRUE(trace.ok()) << body << trace.status();
+    ASSERT_EQ(trace->symbols.size(), 1) << body;
+    EXPECT_EQ(trace->symbols[0].max, 255) << body;
+  }
+}
+
 // Of 16 bits LibTorch divides and rounds down by the number as it is, and takes
 // remainders by the rounded one. Elements are next to a step.
 TEST(DynamicNumbers, AreRoundedWhereEagerRounds) {

@@ -5,6 +5,8 @@
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
+#include <functional>
+#include <optional>
 #include <unordered_set>
 #include <utility>
 
@@ -148,14 +150,24 @@ std::optional<Sizes> ConvolutionSizes(const c10::FunctionSchema& schema,
 }
 
 // Has a call that makes a tensor of sizes that it is given, as zeros and
-// new_full do, make one without memory.
-void PutOnMeta(const c10::FunctionSchema& schema, bool has_no_tensors,
+// new_full do, make one without memory. Whether its other arguments raise, as a
+// number beyond the dtype does, is seen of one element, with `run`.
+void PutOnMeta(const c10::FunctionSchema& schema, bool takes_tensors,
+               const std::function<void(std::vector<c10::IValue>&)>& run,
                std::vector<c10::IValue>& stack) {
-  const std::optional<size_t> device = FindArgument(schema, "device");
+  const std::optional<size_t> device = FindArgument(schema, "device"),
+                              size = FindArgument(schema, "size");
   if (!device || *device >= stack.size()) return;
-  c10::IValue& value = stack[*device];
-  if (value.isDevice() || (value.isNone() && has_no_tensors))
-    value = c10::Device(at::kMeta);
+  if (!stack[*device].isDevice() && (takes_tensors || !stack[*device].isNone()))
+    return;
+  if (size && stack[*size].isIntList()) {
+    std::vector<c10::IValue> small = stack;
+    std::vector<int64_t> sizes = stack[*size].toIntVector();
+    for (int64_t& length : sizes) length = std::min<int64_t>(length, 1);
+    small[*size] = c10::IValue(sizes);
+    run(small);
+  }
+  stack[*device] = c10::Device(at::kMeta);
 }
 
 bool SaysNotImplemented(absl::string_view message) {
@@ -173,6 +185,7 @@ ShapesAt Interpreter::FindShapes(const ShapeQuery& query,
                                  absl::Span<const int64_t> point) {
   const c10::InferenceMode inference;
   ShapesAt found;
+  bool takes_tensors = false;
   const auto attempt = [&](bool real) -> absl::Status {
     SizeEvaluator evaluator(point, real);
     std::vector<c10::IValue> stack;
@@ -196,11 +209,12 @@ ShapesAt Interpreter::FindShapes(const ShapeQuery& query,
       const std::vector<at::Tensor> tensors = TensorsOf(value);
       arguments.insert(arguments.end(), tensors.begin(), tensors.end());
     }
+    takes_tensors = !arguments.empty();
     return CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
       if (TakesArgumentCount(*query.schema))
         stack.emplace_back(static_cast<int64_t>(stack.size()));
       if (real) LookAtCall(*query.schema, stack);
-      if (!real) PutOnMeta(*query.schema, arguments.empty(), stack);
+      if (!real) PutOnMeta(*query.schema, takes_tensors, query.run, stack);
       if (real && !query.schema->is_mutable())
         RunOrWiden(query.run, stack);
       else
@@ -222,8 +236,9 @@ ShapesAt Interpreter::FindShapes(const ShapeQuery& query,
   // Of no elements, some operators give other sizes than LibTorch says without
   // running them (pixel_unshuffle those of its argument), and running them
   // costs nothing.
-  if (status.ok() && found.elements == 0 && !NeedsView(*query.schema) &&
-      !IsConvolution(query.schema->name()) && !query.schema->is_mutable()) {
+  if (status.ok() && takes_tensors && found.elements == 0 &&
+      !NeedsView(*query.schema) && !IsConvolution(query.schema->name()) &&
+      !query.schema->is_mutable()) {
     const ShapesAt without = found;
     found.sizes.clear();
     found.real = true;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/any_node.h"
 #include "frontend/torchscript/inline_calls.h"
+#include "frontend/torchscript/module_flags.h"
 
 namespace aitune::frontend {
 namespace {
@@ -28,33 +29,18 @@ void Collect(const Object& module, bool is_shared, Objects& seen,
   }
 }
 
-// The object that a chain of attributes of `self` leads to; null where `value`
-// is none.
-const Object* ObjectOf(const Value* value, const Object& self) {
-  if (value == value->owningGraph()->inputs()[0]) return &self;
-  const Node* node = value->node();
-  if (node->kind() != c10::prim::GetAttr) return nullptr;
-  const Object* holder = ObjectOf(node->input(), self);
-  if (holder == nullptr) return nullptr;
-  const auto slot = holder->type()->findAttributeSlot(node->s(c10::attr::name));
-  if (!slot || !holder->type()->getAttribute(*slot)->is_module())
-    return nullptr;
-  return &holder->getSlot(*slot).toObjectRef();
-}
-
 }  // namespace
 
 std::string WhySubmodulesMustStayShared(const torch::jit::Module& module) {
-  const Object& self = *module._ivalue();
   Objects seen, shared;
-  Collect(self, /*is_shared=*/false, seen, shared);
+  Collect(*module._ivalue(), /*is_shared=*/false, seen, shared);
   if (shared.empty()) return "";
   const auto graph = module.get_method("forward").graph()->copy();
   InlineCalls(*graph);
   const auto may_be_shared = [&](const Value* value) {
     if (!value->type()->is_module()) return false;
-    const Object* object = ObjectOf(value, self);
-    return object == nullptr || shared.count(object) > 0;
+    const auto object = AttributeValue(value, module._ivalue());
+    return !object || shared.count(&object->toObjectRef()) > 0;
   };
   std::string why;
   AnyNode(graph->block(), [&](Node* node) {

@@ -18,14 +18,6 @@ void BorrowedMemory::Release() {
   storages_.clear();
 }
 
-void BorrowedMemory::Add(const at::Tensor& tensor) {
-  const bool is_known = std::any_of(
-      storages_.begin(), storages_.end(), [&](const at::Storage& storage) {
-        return storage.is_alias_of(tensor.storage());
-      });
-  if (!is_known) storages_.push_back(tensor.storage());
-}
-
 void ShareStorages(std::vector<at::Tensor>& tensors) {
   std::vector<at::Tensor*> sorted;
   for (at::Tensor& tensor : tensors) {

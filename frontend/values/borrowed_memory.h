@@ -15,7 +15,7 @@ namespace aitune::frontend {
 class BorrowedMemory {
  public:
   // Adds a tensor on the CPU that does not own its memory.
-  void Add(const at::Tensor& tensor);
+  void Add(const at::Tensor& tensor) { storages_.push_back(tensor.storage()); }
 
   // After the call, when the caller of this has let go of the tensors: all
   // tensors that still refer to memory of an added one get a copy of that

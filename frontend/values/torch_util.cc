@@ -9,6 +9,8 @@
 
 #include <cstring>
 #include <new>
+#include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -214,7 +216,7 @@ bool IsOutOfMemory(const std::exception& error) {
   return false;
 }
 
-// The last status that ThrowStatus has thrown on the thread.
+// What ThrowStatus has thrown last on the thread, until it was caught.
 static thread_local absl::Status thrown;
 
 void ThrowStatus(const absl::Status& status) {
@@ -231,8 +233,9 @@ absl::Status StatusOf(const std::exception& error, absl::StatusCode code,
         absl::StrCat(prefix, colon, "out of memory"));
   if (IsOutOfMemory(error))
     code = absl::StatusCode::kResourceExhausted;
-  else if (!thrown.ok() && absl::StrContains(TextOf(error), thrown.message()))
-    code = thrown.code();
+  else if (!thrown.message().empty() &&
+           absl::StrContains(TextOf(error), thrown.message()))
+    code = std::exchange(thrown, absl::OkStatus()).code();
   return absl::Status(code, absl::StrCat(prefix, colon, BriefMessage(error)));
 }
 

@@ -9,15 +9,8 @@
 // cluster, along its z axis, each with a part of the keys; the result is then the
 // sum of what they leave.
 
-constexpr float kLog2E = 1.44269504f; // log2(e)
 __device__ __forceinline__ float minusInfinity() { return __int_as_float(0xff800000); }
 __device__ __forceinline__ float notANumber() { return __int_as_float(0x7fffffff); }
-// 2^x with an error of at most 2^-22 (PTX ISA, ex2); 0 for less than 2^-126.
-__device__ __forceinline__ float quickExp2(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
 // The weight of a score beside the greatest one. The difference first: scores of a
 // mask of the least numbers are all alike, and would be infinite times log2(e).
 __device__ __forceinline__ float weightOf(float score, float greatest) { return quickExp2((score - greatest) * kLog2E); }

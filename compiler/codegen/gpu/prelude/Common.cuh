@@ -102,6 +102,20 @@ __device__ __forceinline__ int minimum(int a, int b) {
 __device__ __forceinline__ long long maximum(long long a, long long b) { return a > b ? a : b; }
 __device__ __forceinline__ long long minimum(long long a, long long b) { return a < b ? a : b; }
 
+constexpr float kLog2E = 1.44269504f; // log2(e)
+// 2^x with an error of at most 2^-22 (PTX ISA, ex2); 0 for less than 2^-126.
+__device__ __forceinline__ float quickExp2(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+// 1 / x, wrong by a unit in the last place (PTX ISA, rcp); 0 for more than 2^126.
+__device__ __forceinline__ float quickReciprocal(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
 // The error function, where the generator (text/QuickForms.h) found that the
 // result is rounded to 16 bits, with an absolute error of at most 4e-7 (rounding a
 // number next to 1 to float changes it by up to 6e-8). It is x times a quotient of
@@ -124,8 +138,7 @@ __device__ __forceinline__ float quickErf(float x) {
   q = fmaf(q, z, 1.0f);
   // q is neither very small nor very large, so it need not be scaled, as
   // __fdividef does.
-  float inverse;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(q));
+  const float inverse = quickReciprocal(q);
   return fabsf(x) == 3.92f ? copysignf(1.0f, x) : x * (p * inverse);
 }
 
@@ -144,16 +157,12 @@ __device__ __forceinline__ float quickErfPlusOne(float x) {
   p = fmaf(p, z, -0.152384961f);
   p = fmaf(p, z, -0.917103293f);
   p = fmaf(p, z, -1.62805987f);
-  float complement;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(complement) : "f"(p * z));
+  const float complement = quickExp2(p * z);
   return x < 0.0f ? complement : 2.0f - complement;
 }
 // 1 + tanh(x) = 2 / (1 + e^-2x).
 __device__ __forceinline__ float quickTanhPlusOne(float x) {
-  float power, quotient;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(-2.0f * 1.44269504f * x)); // 1.44269504 is log2(e)
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(quotient) : "f"(1.0f + power));
-  return 2.0f * quotient;
+  return 2.0f * quickReciprocal(1.0f + quickExp2(-2.0f * kLog2E * x));
 }
 
 // e^x and a / b where the generator (text/QuickForms.h) found that the result is

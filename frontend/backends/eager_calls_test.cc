@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/jit/api/module.h>
 
+#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -28,10 +30,26 @@ absl::StatusOr<c10::IValue> CallWith(const TorchScriptSource& source,
   return source.UnflattenResult(*outputs);
 }
 
+// A backend that is built for calls like this one; null, and the test fails, if
+// it can't be.
+std::unique_ptr<Backend> BuiltFor(
+    const std::string& name, const std::shared_ptr<TorchScriptSource>& source,
+    const ValueList& arguments) {
+  auto backend = BackendOf(name);
+  BuildRequest request = RequestOf(source, {});
+  request.samples = {*source->Flatten(arguments)};
+  const absl::Status built = backend->Build(request);
+  EXPECT_TRUE(built.ok()) << name << built;
+  return built.ok() ? std::move(backend) : nullptr;
+}
+
+constexpr const char* kBackends[] = {
+    "TorchCudaGraphsBackend", "TorchEagerBackend", "TorchInductorBackend",
+    "TorchScriptBackend"};
+
 // A decoder's first step has no cache yet.
 TEST(EagerCalls, TakeArgumentsOfAnotherNesting) {
-  for (const char* name : {"TorchCudaGraphsBackend", "TorchEagerBackend",
-                           "TorchInductorBackend", "TorchScriptBackend"}) {
+  for (const char* name : kBackends) {
     auto model = Model::FromSource(R"(
 def forward(self, x: Tensor, cache: Optional[Tuple[Tensor, Tensor]] = None, scale: float = 2.0) -> Tuple[Tensor, Tensor]:
     y = x * scale
@@ -42,13 +60,12 @@ def forward(self, x: Tensor, cache: Optional[Tuple[Tensor, Tensor]] = None, scal
     ASSERT_TRUE(model.ok()) << model.status();
     auto source = std::make_shared<TorchScriptSource>(
         std::make_shared<const Model>(*std::move(model)), "step");
-    auto backend = BackendOf(name);
     // Positive: their sum loses no digits, in whatever order.
     const at::Tensor x = at::rand({2, 3}), one = at::ones({3});
     const auto cache = c10::ivalue::Tuple::create({x, one});
-    BuildRequest request = RequestOf(source, {});
-    request.samples = {*source->Flatten(ValueList({x, c10::IValue(), 2.0}))};
-    ASSERT_TRUE(backend->Build(request).ok()) << name;
+    const auto backend =
+        BuiltFor(name, source, ValueList({x, c10::IValue(), 2.0}));
+    ASSERT_NE(backend, nullptr);
     const std::vector<std::vector<c10::IValue>> calls = {
         {x, c10::IValue(), 2.0},
         {x, cache, 2.0},
@@ -81,13 +98,11 @@ def forward(self, x: Tensor, cache: Optional[Tuple[Tensor, Tensor]] = None, scal
 TEST(EagerCalls, AreRefusedWhereNothingMayBeCompiled) {
   auto source = SourceOf(
       "def forward(self, x: List[Tensor]):\n    return x[0] + x[-1]\n");
-  auto backend = BackendOf("TorchInductorBackend");
   const auto rows = [](int64_t count) {
     return ValueList({c10::List<at::Tensor>(at::ones({count, 2}).unbind(0))});
   };
-  BuildRequest request = RequestOf(source, {});
-  request.samples = {*source->Flatten(rows(2))};
-  ASSERT_TRUE(backend->Build(request).ok());
+  const auto backend = BuiltFor("TorchInductorBackend", source, rows(2));
+  ASSERT_NE(backend, nullptr);
   EXPECT_TRUE(CallWith(*source, *backend, rows(3)).ok());
   const ScopedStance stance(Stance::kFailOnRecompile);
   EXPECT_TRUE(CallWith(*source, *backend, rows(2)).ok());
@@ -121,13 +136,10 @@ def forward(self, x: Tensor, y: Tensor):
     y.mul_(2)
     return x + 1
 )");
-  for (const char* name : {"TorchCudaGraphsBackend", "TorchEagerBackend",
-                           "TorchInductorBackend", "TorchScriptBackend"}) {
-    auto backend = BackendOf(name);
-    BuildRequest request = RequestOf(source, {});
-    request.samples = {
-        *source->Flatten(ValueList({at::randn({3, 3}), at::randn({3, 3})}))};
-    ASSERT_TRUE(backend->Build(request).ok());
+  for (const char* name : kBackends) {
+    const auto backend = BuiltFor(
+        name, source, ValueList({at::randn({3, 3}), at::randn({3, 3})}));
+    ASSERT_NE(backend, nullptr);
     const at::Tensor y = at::randn({3, 3}), before = y.clone();
     for (const at::Tensor& given : {y.t(), y}) {
       y.copy_(before);
@@ -146,13 +158,11 @@ TEST(EagerCalls, UpdateStatisticsThatAreNotContiguous) {
 def forward(self, x: Tensor, mean: Tensor, var: Tensor):
     return torch.batch_norm(x, None, None, mean, var, True, 0.5, 1e-5, False)
 )");
-  auto backend = BackendOf("TorchInductorBackend");
   const at::Tensor x = at::randn({4, 3}),
                    both = at::ones({3, 2});  // mean and variance
-  BuildRequest request = RequestOf(source, {});
-  request.samples = {
-      *source->Flatten(ValueList({x, at::ones({3}), at::ones({3})}))};
-  ASSERT_TRUE(backend->Build(request).ok());
+  const auto backend = BuiltFor("TorchInductorBackend", source,
+                                ValueList({x, at::ones({3}), at::ones({3})}));
+  ASSERT_NE(backend, nullptr);
   const auto ours = CallWith(
       *source, *backend, ValueList({x, both.select(1, 0), both.select(1, 1)}));
   ASSERT_TRUE(ours.ok()) << ours.status();
@@ -167,11 +177,10 @@ def forward(self, x: Tensor, y: Tensor):
     x.add_(y)
     return x * 2
 )");
-  auto backend = BackendOf("TorchInductorBackend");
-  BuildRequest request = RequestOf(source, {});
-  request.samples = {
-      *source->Flatten(ValueList({at::randn({3, 3}), at::randn({3, 3})}))};
-  ASSERT_TRUE(backend->Build(request).ok());
+  const auto backend =
+      BuiltFor("TorchInductorBackend", source,
+               ValueList({at::randn({3, 3}), at::randn({3, 3})}));
+  ASSERT_NE(backend, nullptr);
   const at::Tensor all = at::arange(13, at::kFloat);
   const auto nine = [&](int64_t first) {
     return all.slice(0, first, first + 9).view({3, 3});
@@ -194,13 +203,10 @@ def forward(self, x: Tensor, out: Tensor):
     x.t_()
     return torch.add(x, 1, out=out)
 )");
-  for (const char* name : {"TorchCudaGraphsBackend", "TorchEagerBackend",
-                           "TorchInductorBackend", "TorchScriptBackend"}) {
-    auto backend = BackendOf(name);
-    BuildRequest request = RequestOf(source, {});
-    request.samples = {
-        *source->Flatten(ValueList({at::randn({2, 3}), at::randn({3, 2})}))};
-    ASSERT_TRUE(backend->Build(request).ok());
+  for (const char* name : kBackends) {
+    const auto backend = BuiltFor(
+        name, source, ValueList({at::randn({2, 3}), at::randn({3, 2})}));
+    ASSERT_NE(backend, nullptr);
     // As backends are timed with it.
     const Sample small =
         *source->Flatten(ValueList({at::randn({2, 3}), at::randn({1})}));
@@ -226,7 +232,6 @@ def forward(self, x: Tensor, d: Dict[Tensor, Tensor]):
         x = x + key * value
     return x
 )");
-  auto backend = BackendOf("TorchInductorBackend");
   const at::Tensor x = at::randn({3});
   const auto dict_of = [](int64_t count) {
     c10::Dict<at::Tensor, at::Tensor> dict;
@@ -234,9 +239,9 @@ def forward(self, x: Tensor, d: Dict[Tensor, Tensor]):
       dict.insert(at::randn({3}), at::randn({3}));
     return c10::IValue(dict);
   };
-  BuildRequest request = RequestOf(source, {});
-  request.samples = {*source->Flatten(ValueList({x, dict_of(2)}))};
-  ASSERT_TRUE(backend->Build(request).ok());
+  const auto backend =
+      BuiltFor("TorchInductorBackend", source, ValueList({x, dict_of(2)}));
+  ASSERT_NE(backend, nullptr);
   for (const int64_t count : {2, 2, 1, 0}) {
     const ValueList arguments({x, dict_of(count)});
     const auto ours = CallWith(*source, *backend, arguments);
@@ -255,11 +260,10 @@ def forward(self, x: Tensor, y: Tensor):
         return x * 2
     return x + y * 10
 )");
-  auto backend = BackendOf("TorchInductorBackend");
   const at::Tensor x = at::randn({3, 2}), y = at::randn({3, 2});
-  BuildRequest request = RequestOf(source, {});
-  request.samples = {*source->Flatten(ValueList({x, y}))};
-  ASSERT_TRUE(backend->Build(request).ok());
+  const auto backend =
+      BuiltFor("TorchInductorBackend", source, ValueList({x, y}));
+  ASSERT_NE(backend, nullptr);
   for (const at::Tensor& other : {y, x, y}) {
     const auto ours = CallWith(*source, *backend, ValueList({x, other}));
     ASSERT_TRUE(ours.ok()) << ours.status();

@@ -111,8 +111,14 @@ func.func private @dynamic_row(%x: tensor<1x4096xui8>, %codes: tensor<1024x4096x
   return %0 : tensor<1x1024xi32>
 }
 
-// Many rows of them: packed, 128 codes a step.
-// CHECK-LABEL: === dynamic_rows: wgmma 128x256, 4 stages, packed
+// Many rows of them: packed, 128 codes a step; by blocks that stay first.
+// CHECK-LABEL: === dynamic_rows: persistent 128x256, 4 stages
+// CHECK: packColumns<256>(in1, packed, 2048, 4096, 2048);
+// CHECK: using Core = PersistentGroups<unsigned char, 128, 256, 4>;
+// CHECK: groups.startToCopy(packed + order.column(blockIdx.x) * 524288ll, 2048);
+// CHECK: const Pack<int, 8> [[SUMS:sums[0-9]*]] = groups.take(part + 0);
+// CHECK: const Pack<int, 4> {{.*}} = load<4>(&[[SUMS]].at[0]);
+// CHECK: === dynamic_rows: wgmma 128x256, 4 stages, packed
 // CHECK: packColumns<256>(in1, packed, 2048, 4096, 2048);
 // CHECK: packed += static_cast<long long>(blockIdx.y) * 524288;
 func.func private @dynamic_rows(%x: tensor<4096x2048xui8>, %codes: tensor<4096x2048xi8> {ait.constant}) -> tensor<4096x4096xi32> attributes {ait.kind = #ait.kind<matmul>} {

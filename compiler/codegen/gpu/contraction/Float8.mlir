@@ -24,6 +24,15 @@ func.func private @floats_of_both(%x: tensor<256x1024xf8E4M3FN>, %codes: tensor<
   return %5 : tensor<256x1024xbf16>
 }
 
+// Many rows: by blocks that stay.
+// CHECK-LABEL: === many_floats: persistent 128x256, 4 stages
+// CHECK: using Core = PersistentGroups<e4m3, 128, 256, 4>;
+// CHECK: === many_floats: wgmma 128x256, 4 stages, packed
+func.func private @many_floats(%x: tensor<4096x2048xf8E4M3FN>, %codes: tensor<4096x2048xf8E4M3FN> {ait.constant}) -> tensor<4096x4096xf32> attributes {ait.kind = #ait.kind<matmul>} {
+  %0 = ait.matmul %x, %codes {transpose_rhs} : (tensor<4096x2048xf8E4M3FN>, tensor<4096x2048xf8E4M3FN>) -> tensor<4096x4096xf32>
+  return %0 : tensor<4096x4096xf32>
+}
+
 // One row of them: streamed, widened to halves, exactly; or as they are.
 // CHECK-LABEL: === float_row: stream 1x16
 // CHECK: const Rows<e4m3> a{in0, 0, m0, 1, 4096};

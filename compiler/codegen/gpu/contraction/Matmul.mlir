@@ -76,10 +76,8 @@ func.func private @bias_gelu(%x: tensor<?x128x768xf16, #batch>, %weight: tensor<
 // Packs are stored after the arithmetic of four of them.
 // CHECK: for (int part = 0; part < 16; part += 4) {
 // CHECK-NEXT: const Pack<float, 8> sums0 = groups.take(part + 0);
-// CHECK-NEXT: Index [[M:at[0-9]+]] = m0 + Core::rowOf(part + 0), [[N:at[0-9]+]] = n0 + Core::columnOf(part + 0) + 0;
-// CHECK-NEXT: const bool [[INSIDE:isInside[0-9]+]] = [[M]] < 4096 && [[N]] < 4000;
-// CHECK-NEXT: [[M]] = [[INSIDE]] ? [[M]] : m0;
-// CHECK-NEXT: [[N]] = [[INSIDE]] ? [[N]] : n0;
+// CHECK-NEXT: const bool [[INSIDE:isInside[0-9]+]] = m0 + Core::rowOf(part + 0) < 4096 && n0 + Core::columnOf(part + 0) + 0 < 4000;
+// CHECK-NEXT: const Index [[M:at[0-9]+]] = [[INSIDE]] ? m0 + Core::rowOf(part + 0) : m0, [[N:at[0-9]+]] = [[INSIDE]] ? n0 + Core::columnOf(part + 0) + 0 : n0;
 // CHECK-NOT: store(
 // CHECK: = groups.take(part + 3);
 // CHECK: if ([[INSIDE]]) store(out0 + [[M]] * 4000 + [[N]]

@@ -270,8 +270,8 @@ std::vector<RankedTile> rankTiles(const TileProblem &problem,
     add(kGroupTiles);
   // With few columns at a time the epilogue takes longer than the products. Of
   // gathered rows there is no run on a GPU yet.
-  if (byGroups && isHalf && problem.mayPackB &&
-      problem.gathering == Gathering::None && problem.n % 4 == 0)
+  if (byGroups && problem.mayPackB && problem.gathering == Gathering::None &&
+      problem.n % 4 == 0)
     add(kPersistentTiles);
   if (element.isF32())
     add(kSimtTiles);

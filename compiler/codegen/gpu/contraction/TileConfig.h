@@ -23,7 +23,7 @@ struct TileConfig {
   enum class Algorithm {
     Mma,
     Wgmma, ///< needs f16, bf16 or codes, B given by rows, and Hopper
-    /// needs f16 or bf16, known sizes, a B that is packed at load, and Hopper.
+    /// needs what wgmma needs, known sizes, and a B that is packed at load.
     /// A cost model knows it as what is packed and not by wgmma.
     Persistent,
     Simt,

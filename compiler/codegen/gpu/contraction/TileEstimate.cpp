@@ -13,10 +13,10 @@ constexpr double kClocks = 1700;
 /// the clocks that a single warp waits from one to the next.
 constexpr double kInstructionsPerClock = 2.5, kClocksOfWarp = 4;
 /// Operations of one multiprocessor: by warpgroups on half types and on codes,
-/// and by warps times the bytes of an element (1.5e6 of tf32, 3e6 of half
-/// types).
+/// on these in blocks that stay, and by warps times the bytes of an element
+/// (1.5e6 of tf32, 3e6 of half types).
 constexpr double kGroupOperations = 4.5e6, kGroupCodeOperations = 9e6,
-                 kWarpOperationBytes = 6e6;
+                 kPersistentCodeOperations = 11e6, kWarpOperationBytes = 6e6;
 /// Bytes that are copied into one multiprocessor, and into all of them.
 constexpr double kBytesIntoOne = 80e3, kBytesIntoAll = 9e6;
 /// Threads and blocks of a multiprocessor at a time: the most threads that it
@@ -48,10 +48,10 @@ constexpr double kEpilogueOfGroup = 3;
 
 } // namespace
 
-/// The estimate of tiles of half types in blocks that stay. All blocks have as
-/// many tiles. With two warpgroups in turn, one stores while the other
-/// multiplies: of two tiles that takes as long as their products, or as the
-/// products and the epilogue of one.
+/// The estimate of tiles in blocks that stay. All blocks have as many tiles.
+/// With two warpgroups in turn, one stores while the other multiplies: of two
+/// tiles that takes as long as their products, or as the products and the
+/// epilogue of one.
 static double estimatePersistent(const TileConfig &tile,
                                  const TileProblem &problem,
                                  const GpuTarget &target,
@@ -61,10 +61,13 @@ static double estimatePersistent(const TileConfig &tile,
                tiles = std::ceil(double(problem.m) / double(tile.m)) *
                        std::ceil(double(problem.n) / double(tile.n)),
                rounds = std::ceil(tiles / double(target.multiprocessors));
-  const double products =
-      steps * std::max(2.0 * double(tile.m * tile.n) * depth / kGroupOperations,
-                       double(tile.stageBytes()) * target.multiprocessors /
-                           kBytesIntoAll);
+  const double operations = elementBytes == 1 ? kPersistentCodeOperations
+                                              : kGroupOperations,
+               products =
+                   steps *
+                   std::max(2.0 * double(tile.m * tile.n) * depth / operations,
+                            double(tile.stageBytes()) * target.multiprocessors /
+                                kBytesIntoAll);
   if (!tile.takesTurns())
     return rounds * (products + kEpilogueOfGroup) + kCopyLatency;
   return rounds * std::max(products, (products + kEpilogueOfGroup) / 2) +

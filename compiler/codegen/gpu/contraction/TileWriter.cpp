@@ -91,9 +91,32 @@ void TileWriter::printElements(PointPrinter &printer, int64_t lanes,
   epilogue.print(printer, lanes, n, pack);
 }
 
+std::string TileWriter::isInside(PointPrinter &printer, const std::string &row,
+                                 const std::string &column) {
+  return row + " < " + printer.index(kernel.rowSize) + " && " + column + " < " +
+         printer.index(kernel.columnSize);
+}
+
+void TileWriter::printIfInside(PointPrinter &printer, int64_t lanes,
+                               const std::string &row,
+                               const std::string &column,
+                               const std::string &sums) {
+  const std::string inside = printer.fresh("isInside"), m = printer.fresh("at"),
+                    n = printer.fresh("at"), pack = printer.fresh("sum");
+  printer.line("const bool " + inside + " = " + isInside(printer, row, column) +
+               ";");
+  printer.line(
+      llvm::formatv("const Index {0} = {1} ? {2} : m0, {3} = {1} ? {4} : n0;",
+                    m, inside, row, n, column));
+  printer.storeCondition = inside;
+  printer.line(llvm::formatv("const Pack<{0}, {1}> {2} = {3};",
+                             cudaType(parts.resultType.getElementType()), lanes,
+                             pack, sums));
+  printElements(printer, lanes, m, n, pack);
+}
+
 void TileWriter::writeEpilogue(PointPrinter &printer,
                                const TileConfig &config) {
-  auto index = [&](AffineExpr expr) { return printer.index(expr); };
   const std::string sum = cudaType(parts.resultType.getElementType());
   // In packs of the tile's rows.
   const int64_t lanes = this->lanes(), threads = config.threads();
@@ -117,16 +140,11 @@ void TileWriter::writeEpilogue(PointPrinter &printer,
           : llvm::formatv("sumSlices<{0}, {1}, {2}>", lanes, config.slices,
                           config.m * stride)
                 .str();
-  auto writePack = [&](const std::string &row, const std::string &column,
-                       const std::string &m, const std::string &n) {
-    const std::string pack = together == 1 ? "sum" : printer.fresh("sum");
-    printer.line(
-        llvm::formatv("const Pack<{4}, {0}> {5} = {1}(tile + {6} * {2} + {3});",
-                      lanes, summed, stride, column, sum, pack, row));
-    printElements(printer, lanes, m, n, pack);
+  auto sumsAt = [&](const std::string &row, const std::string &column) {
+    return llvm::formatv("{0}(tile + {1} * {2} + {3})", summed, row, stride,
+                         column)
+        .str();
   };
-  const std::string isInside = "{0} < " + index(kernel.rowSize) + " && {1} < " +
-                               index(kernel.columnSize);
   std::string start = llvm::formatv("threadIdx.x * {0}", lanes);
   if (config.splits > 1)
     start = llvm::formatv("(split * {0} + threadIdx.x) * {1}", threads, lanes);
@@ -146,10 +164,12 @@ void TileWriter::writeEpilogue(PointPrinter &printer,
               !isa<AffineDimExpr>(kernel.resultDims.back()) &&
               llvm::none_of(kernel.rowDims, llvm::IsaPred<AffineDimExpr>);
           printer.block(
-              "if (" + llvm::formatv(isInside.c_str(), "m", "n").str() + ")",
+              "if (" + isInside(printer, "m", "n") + ")",
               [&](PrintScope &scope) { scope.isBranch = isSingle; },
               [&] {
-                writePack("r", "c", "m", "n");
+                printer.line(llvm::formatv("const Pack<{0}, {1}> sum = {2};",
+                                           sum, lanes, sumsAt("r", "c")));
+                printElements(printer, lanes, "m", "n", "sum");
                 printer.flushStores();
               });
           return;
@@ -157,24 +177,12 @@ void TileWriter::writeEpilogue(PointPrinter &printer,
         for (int64_t i = 0; i < together; ++i)
           printer.part([&] {
             const std::string row = printer.fresh("row"),
-                              column = printer.fresh("column"),
-                              inside = printer.fresh("isInside"),
-                              m = printer.fresh("at"), n = printer.fresh("at");
+                              column = printer.fresh("column");
             printer.line(llvm::formatv(
                 "const Index {0} = (e + {2}) / {3}, {1} = (e + {2}) % {3};",
                 row, column, i * step, config.n));
-            printer.line(
-                "const bool " + inside + " = " +
-                llvm::formatv(isInside.c_str(), "m0 + " + row, "n0 + " + column)
-                    .str() +
-                ";");
-            // Outside of the matrix, the tile's first element is read.
-            printer.line(llvm::formatv(
-                "const Index {0} = {1} ? m0 + {2} : m0, {3} = {1} ? n0 + {4} : "
-                "n0;",
-                m, inside, row, n, column));
-            printer.storeCondition = inside;
-            writePack(row, column, m, n);
+            printIfInside(printer, lanes, "m0 + " + row, "n0 + " + column,
+                          sumsAt(row, column));
           });
         printer.storeCondition.clear();
         printer.flushStores();
@@ -243,26 +251,11 @@ void TileWriter::writePersistentEpilogue(PointPrinter &printer,
               "const Pack<{0}, 8> {1} = groups.take({2});", sum, sums, number));
           for (int64_t lane = 0; lane < 8; lane += lanes)
             printer.part([&] {
-              const std::string inside = printer.fresh("isInside"),
-                                m = printer.fresh("at"),
-                                n = printer.fresh("at"),
-                                pack = printer.fresh("sum");
-              printer.line(
-                  llvm::formatv("Index {0} = m0 + Core::rowOf({2}), {1} = n0 + "
-                                "Core::columnOf({2}) + {3};",
-                                m, n, number, lane));
-              printer.line(
-                  llvm::formatv("const bool {0} = {1} < {2} && {3} < {4};",
-                                inside, m, printer.index(kernel.rowSize), n,
-                                printer.index(kernel.columnSize)));
-              // Outside of the matrix, the tile's first element is read.
-              printer.line(llvm::formatv("{1} = {0} ? {1} : m0;", inside, m));
-              printer.line(llvm::formatv("{1} = {0} ? {1} : n0;", inside, n));
-              printer.storeCondition = inside;
-              printer.line(llvm::formatv(
-                  "const Pack<{0}, {1}> {2} = load<{1}>(&{3}.at[{4}]);", sum,
-                  lanes, pack, sums, lane));
-              printElements(printer, lanes, m, n, pack);
+              printIfInside(
+                  printer, lanes,
+                  llvm::formatv("m0 + Core::rowOf({0})", number),
+                  llvm::formatv("n0 + Core::columnOf({0}) + {1}", number, lane),
+                  llvm::formatv("load<{0}>(&{1}.at[{2}])", lanes, sums, lane));
             });
         }
         printer.storeCondition.clear();

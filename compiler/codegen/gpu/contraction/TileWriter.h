@@ -66,6 +66,16 @@ private:
   /// column `n` on.
   void printElements(PointPrinter &printer, int64_t lanes, const std::string &m,
                      const std::string &n, const std::string &pack);
+  /// The condition under which an element is one of the matrix.
+  std::string isInside(PointPrinter &printer, const std::string &row,
+                       const std::string &column);
+  /// As printElements, of the pack that the text `sums` gives, from a row and a
+  /// column on that may be outside of the matrix. Without a branch: it reads
+  /// the tile's first element then, and stores nothing. In a part of the
+  /// printer.
+  void printIfInside(PointPrinter &printer, int64_t lanes,
+                     const std::string &row, const std::string &column,
+                     const std::string &sums);
   /// From the sums in `tile` to the stores of the results.
   void writeEpilogue(PointPrinter &printer, const TileConfig &config);
   /// The body of a block that has one tile; `isFlat`: the grid's first axis has

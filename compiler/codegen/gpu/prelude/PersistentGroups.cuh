@@ -65,12 +65,13 @@ template <typename T, int BM, int BN, int Stages> struct PersistentGroups {
   static __device__ __forceinline__ int stepsOf(int k) { return (k + depth - 1) / depth; }
 
   // Starts to copy B's part of a step, with one thread.
-  __device__ __forceinline__ void copyB(const T *packed, int step, int s) {
+  template <typename B> __device__ __forceinline__ void copyB(const B *packed, int step, int s) {
+    static_assert(sizeof(B) == sizeof(T), "both have as many elements in a step");
     copyPiece(base + s * bytes + bytesA, packed + static_cast<long long>(step) * (BN * depth), bytesB, full(s));
   }
   // Before a thread that copies copies anything; B's part of its first tile begins at
   // `packed`. Waits for the kernel before, for A.
-  __device__ __forceinline__ void startToCopy(const T *packed, int k) {
+  template <typename B> __device__ __forceinline__ void startToCopy(const B *packed, int k) {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(registersToCopy));
     const int steps = stepsOf(k);
     ahead = steps < Stages ? steps : Stages;
@@ -79,7 +80,7 @@ template <typename T, int BM, int BN, int Stages> struct PersistentGroups {
         copyB(packed, s, s);
     waitForPrevious();
   }
-  template <typename A> __device__ __forceinline__ void copy(const A &a, const T *packed, int k) {
+  template <typename A, typename B> __device__ __forceinline__ void copy(const A &a, const B *packed, int k) {
     TileFill<A, BM, 8, 128, depth> fill(a, 0);
     const int steps = stepsOf(k);
 #pragma unroll 1

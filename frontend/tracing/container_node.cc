@@ -9,6 +9,7 @@
 #include "absl/strings/strip.h"
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/operator_traits.h"
+#include "frontend/tracing/region_runner.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
@@ -213,8 +214,8 @@ Interpreter::NodeResults Interpreter::RunContainerNode(Node* node) {
 }
 
 Interpreter::NodeResults Interpreter::UnpackOpaque(Node* node) {
-  AITUNE_RETURN_IF_ERROR(
-      RunAsRegion(node, "it takes apart a value that depends on data"));
+  AITUNE_RETURN_IF_ERROR(RegionRunner(*this).Run(
+      node, "it takes apart a value that depends on data"));
   return std::optional<Results>(GetAll(node->outputs()));
 }
 
@@ -311,8 +312,8 @@ Interpreter::NodeResults Interpreter::RunIs(Node* node, const ProbedRef& a,
   }
   if (depends && (MayBeOfSeveralTypes(*node->input(0)->type()) ||
                   MayBeOfSeveralTypes(*node->input(1)->type()))) {
-    AITUNE_RETURN_IF_ERROR(
-        RunAsRegion(node, "whether a value is None depends on data"));
+    AITUNE_RETURN_IF_ERROR(RegionRunner(*this).Run(
+        node, "whether a value is None depends on data"));
     return Optional(GetAll(node->outputs()));
   }
   // Numbers of sizes are compared as operators compare them.
@@ -333,7 +334,7 @@ Interpreter::NodeResults Interpreter::RunIsInstance(Node* node,
   if (value.kind == Kind::kOpaque &&
       MayBeOfSeveralTypes(*node->input(0)->type())) {
     AITUNE_RETURN_IF_ERROR(
-        RunAsRegion(node, "the type of a value depends on data"));
+        RegionRunner(*this).Run(node, "the type of a value depends on data"));
     return Optional(GetAll(node->outputs()));
   }
   const c10::TypePtr type = ValueInProbe(value, 0).type();

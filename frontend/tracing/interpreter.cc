@@ -19,6 +19,7 @@
 #include "frontend/tracing/operator_traits.h"
 #include "frontend/tracing/outlining_rules.h"
 #include "frontend/tracing/probe_run.h"
+#include "frontend/tracing/region_runner.h"
 #include "frontend/values/attention_heads.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
@@ -351,7 +352,7 @@ absl::Status Interpreter::RunNode(Node* node) {
 absl::Status Interpreter::RunIf(Node* node) {
   const ProbedRef condition = Get(node->input(0));
   if (IsTainted(*condition))
-    return RunAsRegion(node, "its condition depends on data");
+    return RegionRunner(*this).Run(node, "its condition depends on data");
   AITUNE_ASSIGN_OR_RETURN(bool taken,
                           UniformBool(condition, "the condition of an if"));
   Block* block = node->blocks().at(taken ? 0 : 1);
@@ -401,12 +402,12 @@ bool Interpreter::IsMostlyLibTorchs() const {
 
 absl::Status Interpreter::RunLoop(Node* node) {
   if (LoopDependsOnData(node))
-    return RunAsRegion(node, "how often it runs depends on data");
+    return RegionRunner(*this).Run(node, "how often it runs depends on data");
   if (const auto whole = findings_.whole_loops.find(node);
       whole != findings_.whole_loops.end())
-    return RunAsRegion(node, whole->second);
+    return RegionRunner(*this).Run(node, whole->second);
   if (options_.rolled_loops && !Get(node->input(0))->uniform)
-    return RunAsRegion(node, kRolledLoop);
+    return RegionRunner(*this).Run(node, kRolledLoop);
   AITUNE_ASSIGN_OR_RETURN(
       int64_t trips, UniformInt(Get(node->input(0)), "the length of a loop"));
   absl::StatusOr<bool> running =
@@ -433,7 +434,7 @@ absl::Status Interpreter::RunLoop(Node* node) {
     for (size_t i = 0; i < carried.size(); ++i)
       Set(body->inputs()[i + 1], carried[i]);
     AITUNE_RETURN_IF_ERROR(RunBlock(body));
-    if (outermost && IsMostlyLibTorchs() && CanBeRegion(node)) {
+    if (outermost && IsMostlyLibTorchs() && RegionRunner(*this).CanRun(node)) {
       findings_.whole_loops.emplace(node, kLibTorchsLoop);
       return absl::UnimplementedError(kLibTorchsLoop);
     }

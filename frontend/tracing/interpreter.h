@@ -45,6 +45,7 @@
 namespace aitune::frontend {
 
 struct OperatorCall;  // operator_call.h
+class RegionRunner;   // region_runner.h
 
 class Interpreter {
  public:
@@ -104,6 +105,9 @@ class Interpreter {
   absl::Status CheckOutput(const ProbedValue& value) const;
 
  private:
+  // Its part that runs nodes whole in LibTorch.
+  friend class RegionRunner;
+
   using Inputs = std::vector<ProbedRef>;
   using Results = std::vector<ProbedRef>;
   // Nothing when the node is of another kind.
@@ -156,69 +160,6 @@ class Interpreter {
   NodeResults RunListSlice(const Inputs& inputs);
   NodeResults RunDictOperator(torch::jit::Node* node, const Inputs& inputs);
   NodeResults RunKeyOperator(torch::jit::Node* node, const Inputs& inputs);
-
-  // region_node.cc: runs a node whole in LibTorch, in the trace too. The others
-  // are parts of RunAsRegion, in their order.
-  absl::Status RunAsRegion(torch::jit::Node* node, const std::string& reason);
-  struct NodeRegion;
-  struct RegionWays;
-  // Whether CheckRegion accepts `node` as a region.
-  bool CanBeRegion(torch::jit::Node* node);
-  // kUnimplemented for what no region can do, such as setting an attribute.
-  absl::Status CheckRegion(const NodeRegion& region);
-  // Fills in `contents`, `written` and `lists`, and prepares the writes.
-  absl::Status FindRegionInputs(NodeRegion& region);
-  absl::Status MakeRegionProgram(NodeRegion& region) const;
-  // Sets ProbedValue::is_list_of_known of a result.
-  void NoteKnownList(const NodeRegion& region, const RegionWays& ways,
-                     ProbedValue& result) const;
-  absl::StatusOr<ProbedRef> RegionResult(const NodeRegion& region,
-                                         const RegionWays& ways, size_t output,
-                                         ResultTemplate* recipe);
-
-  // region_layouts.cc: tensors that a region gets as they lie in memory.
-  // Fills in `laid_out`; kUnimplemented where the region, or the program behind
-  // it, shows a layout that is not known.
-  absl::Status FindLayouts(NodeRegion& region) const;
-  // Whether the tensor's memory and the way from it tell how it lies there.
-  bool HasKnownLayout(const ProbedValue& tensor) const;
-  // The memory of a tensor with a known layout, the outermost axis first.
-  absl::StatusOr<ArgumentTemplate> MemoryOf(const ProbedValue& tensor);
-  // The region's program for arguments of these recipes, of which those of
-  // `laid_out` are MemoryOf. Adds the recipes of more arguments.
-  RecordedProgram ProgramWithLayouts(
-      const NodeRegion& region, std::vector<ArgumentTemplate>& recipes) const;
-
-  // region_ways.cc: what such a region gives as its data decides, and with each
-  // other decision that data or sizes could make.
-  absl::StatusOr<RegionWays> RunAllWays(const NodeRegion& region);
-  // Whether a loop, whose length sizes decide, has no round for some of them.
-  bool MayNotRun(torch::jit::Node* loop);
-  // region_points.cc
-  // What a value is at these sizes, tensors of data as zeros; not set if that
-  // is not known, or too large.
-  std::optional<c10::IValue> ValueAt(const ProbedRef& value,
-                                     const SizePoint& point) const;
-  // Adds what the region gives at other sizes than the probes', and what is
-  // seen of it, to `ways`.
-  void RunElsewhere(const NodeRegion& region, RegionWays& ways);
-  // Whether a result has this type there.
-  static bool HasItsSizesElsewhere(const RegionWays& ways, size_t output,
-                                   const TensorType& type);
-
-  // region_ways.cc: its parts that no way came to, seen on their own.
-  void SeeUntakenWays(const NodeRegion& region);
-  // The values of `free` and of the controls, in a probe.
-  static std::vector<c10::IValue> GivenIn(const NodeRegion& region,
-                                          size_t probe);
-  std::vector<c10::IValue> ControlsIn(const NodeRegion& region, size_t probe);
-  // One way, given the values of `free` and of the controls: what the program
-  // gives is in `stack`, and what is seen of it added to `ways`.
-  absl::Status TryRegion(const NodeRegion& region,
-                         const std::vector<c10::IValue>& given,
-                         const std::vector<c10::IValue>& control,
-                         RegionWays& ways,
-                         std::vector<c10::IValue>& stack) const;
 
   // operator_call.cc: operators with a schema. The others are parts of Invoke,
   // as those of recorded_call.cc, in their order.

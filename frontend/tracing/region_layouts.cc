@@ -11,9 +11,9 @@
 #include "frontend/torchscript/any_node.h"
 #include "frontend/torchscript/written_arguments.h"
 #include "frontend/tracing/interpreter.h"
-#include "frontend/tracing/node_region.h"
 #include "frontend/tracing/operator_traits.h"
 #include "frontend/tracing/outlining_rules.h"
+#include "frontend/tracing/region_runner.h"
 #include "frontend/tracing/shared_memory.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
@@ -112,7 +112,7 @@ c10::Symbol CloneOfMemoryKind() {
   return symbol;
 }
 
-bool Interpreter::HasKnownLayout(const ProbedValue& tensor) const {
+bool RegionRunner::HasKnownLayout(const ProbedValue& tensor) const {
   if (!tensor.has_type || tensor.storage->unknown_views ||
       std::any_of(tensor.views.begin(), tensor.views.end(), ReadsOtherValues))
     return false;
@@ -128,7 +128,8 @@ bool Interpreter::HasKnownLayout(const ProbedValue& tensor) const {
              [&] {
                for (size_t i = 0; i < tensor.probes.size(); ++i) {
                  const at::Tensor& here = tensor.tensor(i);
-                 const at::Tensor self = view.SelfAt(fitter_.probes().at(i));
+                 const at::Tensor self =
+                     view.SelfAt(interpreter_.fitter_.probes().at(i));
                  if (self.sizes() != here.sizes() || !HaveOneLayout(self, here))
                    return absl::UnimplementedError("another layout");
                }
@@ -137,16 +138,18 @@ bool Interpreter::HasKnownLayout(const ProbedValue& tensor) const {
       .ok();
 }
 
-absl::Status Interpreter::FindLayouts(NodeRegion& region) const {
+absl::Status RegionRunner::FindLayouts(NodeRegion& region) const {
   if (region.node->blocks().empty()) return absl::OkStatus();
-  const bool shows =
-      asks_for_layout_ || WritesPossibleViews(region.node, *aliases_);
-  if (!shows && !NeedsViews(graph_->block())) return absl::OkStatus();
+  const bool shows = interpreter_.asks_for_layout_ ||
+                     WritesPossibleViews(region.node, *interpreter_.aliases_);
+  if (!shows && !NeedsViews(interpreter_.graph_->block()))
+    return absl::OkStatus();
   for (size_t i = 0; i < region.contents.size(); ++i) {
     std::vector<ProbedRef> tensors;
     CollectTensors(region.contents[i], tensors);
     for (const ProbedRef& tensor : tensors) {
-      if (IsContiguous(*tensor, /*with_strides=*/asks_for_layout_)) continue;
+      if (IsContiguous(*tensor, /*with_strides=*/interpreter_.asks_for_layout_))
+        continue;
       if (tensor == region.contents[i] && HasKnownLayout(*tensor)) {
         region.laid_out.push_back(i);
       } else if (shows) {
@@ -160,11 +163,12 @@ absl::Status Interpreter::FindLayouts(NodeRegion& region) const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<ArgumentTemplate> Interpreter::MemoryOf(
+absl::StatusOr<ArgumentTemplate> RegionRunner::MemoryOf(
     const ProbedValue& tensor) {
   TracedStorage& storage = *tensor.storage;
-  AITUNE_ASSIGN_OR_RETURN(const ValueId base,
-                          functionalizer_.ReadBase(storage, tensor.name));
+  AITUNE_ASSIGN_OR_RETURN(
+      const ValueId base,
+      interpreter_.functionalizer_.ReadBase(storage, tensor.name));
   const std::vector<int64_t> order = *AxisOrder(storage);
   if (std::is_sorted(order.begin(), order.end()))
     return ArgumentTemplate::Value(base);
@@ -174,12 +178,12 @@ absl::StatusOr<ArgumentTemplate> Interpreter::MemoryOf(
     type.sizes[i] = storage.base_type.sizes[static_cast<size_t>(order[i])];
     axes.emplace_back(order[i]);
   }
-  return ArgumentTemplate::Value(builder_.AddFunctionalCall(
+  return ArgumentTemplate::Value(interpreter_.builder_.AddFunctionalCall(
       "aten::permute", "",
       {ArgumentTemplate::Value(base), ArgumentTemplate::IntList(axes)}, type));
 }
 
-RecordedProgram Interpreter::ProgramWithLayouts(
+RecordedProgram RegionRunner::ProgramWithLayouts(
     const NodeRegion& region, std::vector<ArgumentTemplate>& recipes) const {
   if (region.laid_out.empty()) return region.program;
   const size_t count = recipes.size();

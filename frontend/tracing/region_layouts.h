@@ -1,4 +1,4 @@
-// How tensors that a region is given (node_region.h) lie in memory.
+// How tensors that a region is given (region_runner.h) lie in memory.
 //
 // Compiled code and regions give tensors whose rows lie one behind the other,
 // and eager's may be views: transposed, or with gaps. Where a region may show

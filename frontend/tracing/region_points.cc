@@ -9,7 +9,7 @@
 
 #include "frontend/torchscript/run_limits.h"
 #include "frontend/tracing/interpreter.h"
-#include "frontend/tracing/node_region.h"
+#include "frontend/tracing/region_runner.h"
 #include "frontend/values/torch_util.h"
 
 namespace aitune::frontend {
@@ -25,8 +25,8 @@ constexpr size_t kPointsElsewhere = 48;
 
 }  // namespace
 
-std::optional<c10::IValue> Interpreter::ValueAt(const ProbedRef& value,
-                                                const SizePoint& point) const {
+std::optional<c10::IValue> RegionRunner::ValueAt(const ProbedRef& value,
+                                                 const SizePoint& point) const {
   if (value->uniform && (value->kind == Kind::kPlain ||
                          (value->IsTensor() && value->storage->constant)))
     return value->probes[0];
@@ -42,8 +42,9 @@ std::optional<c10::IValue> Interpreter::ValueAt(const ProbedRef& value,
         return std::nullopt;
     }
   }
-  const SizeFunctionRef known = FunctionOf(value);
-  const SizeFunctionRef function = known != nullptr ? known : ShapeOf(value);
+  const SizeFunctionRef known = interpreter_.FunctionOf(value);
+  const SizeFunctionRef function =
+      known != nullptr ? known : interpreter_.ShapeOf(value);
   if (function == nullptr) return std::nullopt;
   absl::StatusOr<c10::IValue> there =
       SizeEvaluator(point, /*real=*/true).Evaluate(function);
@@ -51,14 +52,14 @@ std::optional<c10::IValue> Interpreter::ValueAt(const ProbedRef& value,
   return *std::move(there);
 }
 
-void Interpreter::RunElsewhere(const NodeRegion& region, RegionWays& ways) {
-  if (region_.ranges().empty() || !region.is_limited ||
+void RegionRunner::RunElsewhere(const NodeRegion& region, RegionWays& ways) {
+  if (interpreter_.region_.ranges().empty() || !region.is_limited ||
       std::none_of(ways.stable.begin(), ways.stable.end(),
                    [](bool stable) { return stable; }))
     return;
   const RunLimits limits(kSecondsElsewhere, /*limits_sizes=*/true);
-  for (const SizePoint& point :
-       region_.Points(AllSymbols(), kPointsElsewhere, /*complete=*/nullptr)) {
+  for (const SizePoint& point : interpreter_.region_.Points(
+           interpreter_.AllSymbols(), kPointsElsewhere, /*complete=*/nullptr)) {
     std::vector<c10::IValue> given;
     const auto add = [&](const ProbedRef& value) {
       std::optional<c10::IValue> there = ValueAt(value, point);
@@ -73,22 +74,24 @@ void Interpreter::RunElsewhere(const NodeRegion& region, RegionWays& ways) {
     } else if (region.is_loop() && !region.has_one_way()) {
       controls = {{int64_t{1}, true}};
     } else if (region.is_loop()) {
-      const auto length = ValueAt(Get(region.node->input(0)), point),
-                 condition = ValueAt(Get(region.node->input(1)), point);
+      const auto length =
+                     ValueAt(interpreter_.Get(region.node->input(0)), point),
+                 condition =
+                     ValueAt(interpreter_.Get(region.node->input(1)), point);
       if (!length || !condition) continue;
       controls = {{*length, *condition}};
     }
     for (const std::vector<c10::IValue>& control : controls) {
       if (limits.IsLate()) return;
       std::vector<c10::IValue> outputs;
-      if (TryRegion(region, given, control, ways, outputs).ok())
+      if (Try(region, given, control, ways, outputs).ok())
         ways.elsewhere.push_back({point, std::move(outputs)});
     }
   }
 }
 
-bool Interpreter::HasItsSizesElsewhere(const RegionWays& ways, size_t output,
-                                       const TensorType& type) {
+bool RegionRunner::HasItsSizesElsewhere(const RegionWays& ways, size_t output,
+                                        const TensorType& type) {
   return std::all_of(
       ways.elsewhere.begin(), ways.elsewhere.end(), [&](const auto& run) {
         const c10::IValue& value = run.outputs[output];

@@ -12,10 +12,10 @@
 #include "frontend/torchscript/run_limits.h"
 #include "frontend/tracing/graph_program.h"
 #include "frontend/tracing/interpreter.h"
-#include "frontend/tracing/node_region.h"
 #include "frontend/tracing/operator_traits.h"
 #include "frontend/tracing/probe_program.h"
 #include "frontend/tracing/region_layouts.h"
+#include "frontend/tracing/region_runner.h"
 #include "frontend/tracing/region_sizes.h"
 #include "frontend/tracing/shared_memory.h"
 #include "frontend/tracing/untaken_branches.h"
@@ -108,11 +108,11 @@ bool Contains(Node* node, const std::vector<c10::Symbol>& kinds) {
                      [&](Block* block) { return AnyNode(block, is); });
 }
 
-absl::Status Interpreter::TryRegion(const NodeRegion& region,
-                                    const std::vector<c10::IValue>& given,
-                                    const std::vector<c10::IValue>& control,
-                                    RegionWays& ways,
-                                    std::vector<c10::IValue>& stack) const {
+absl::Status RegionRunner::Try(const NodeRegion& region,
+                               const std::vector<c10::IValue>& given,
+                               const std::vector<c10::IValue>& control,
+                               RegionWays& ways,
+                               std::vector<c10::IValue>& stack) const {
   stack = given;
   stack.insert(stack.end(), control.begin(), control.end());
   AITUNE_RETURN_IF_ERROR(
@@ -132,27 +132,29 @@ absl::Status Interpreter::TryRegion(const NodeRegion& region,
   return absl::OkStatus();
 }
 
-std::vector<c10::IValue> Interpreter::GivenIn(const NodeRegion& region,
-                                              size_t probe) {
+std::vector<c10::IValue> RegionRunner::GivenIn(const NodeRegion& region,
+                                               size_t probe) {
   std::vector<c10::IValue> given;
   for (const ProbedRef& content : region.contents)
     given.push_back(ValueInProbe(*content, probe));
   return given;
 }
 
-std::vector<c10::IValue> Interpreter::ControlsIn(const NodeRegion& region,
-                                                 size_t probe) {
+std::vector<c10::IValue> RegionRunner::ControlsIn(const NodeRegion& region,
+                                                  size_t probe) {
   std::vector<c10::IValue> controls;
   for (size_t i = 0; i < region.controls; ++i)
-    controls.push_back(ValueInProbe(*Get(region.node->input(i)), probe));
+    controls.push_back(
+        ValueInProbe(*interpreter_.Get(region.node->input(i)), probe));
   return controls;
 }
 
-void Interpreter::SeeUntakenWays(const NodeRegion& region) {
+void RegionRunner::SeeUntakenWays(const NodeRegion& region) {
   const auto run = [&](const std::shared_ptr<Graph>& graph) {
     const RecordedFunction run_in_probe = MakeProbeProgram(
         graph, MakeGraphProgram(graph, "untaken way of a region").run);
-    for (size_t probe = 0; probe < fitter_.probes().size(); ++probe) {
+    for (size_t probe = 0; probe < interpreter_.fitter_.probes().size();
+         ++probe) {
       std::vector<c10::IValue> stack = GivenIn(region, probe);
       const std::vector<c10::IValue> controls = ControlsIn(region, probe);
       stack.insert(stack.end(), controls.begin(), controls.end());
@@ -165,14 +167,15 @@ void Interpreter::SeeUntakenWays(const NodeRegion& region) {
   SeeUntakenBranches(region.graph, region.outlined, run);
 }
 
-bool Interpreter::MayNotRun(Node* loop) {
-  const ProbedRef length = Get(loop->input(0)), condition = Get(loop->input(1));
+bool RegionRunner::MayNotRun(Node* loop) {
+  const ProbedRef length = interpreter_.Get(loop->input(0)),
+                  condition = interpreter_.Get(loop->input(1));
   if (!condition->uniform || !condition->probes[0].toBool()) return true;
-  const SizeFunctionRef function = FunctionOf(length);
+  const SizeFunctionRef function = interpreter_.FunctionOf(length);
   if (function == nullptr) return true;
   bool complete = false;
-  for (const SizePoint& point :
-       region_.Points(function->symbols, kLengthPoints, &complete)) {
+  for (const SizePoint& point : interpreter_.region_.Points(
+           function->symbols, kLengthPoints, &complete)) {
     const absl::StatusOr<c10::IValue> value =
         SizeEvaluator(point, /*real=*/false).Evaluate(function);
     if (!value.ok() || !value->isInt() || value->toInt() <= 0) return true;
@@ -180,8 +183,7 @@ bool Interpreter::MayNotRun(Node* loop) {
   return !complete && !length->size;
 }
 
-absl::StatusOr<Interpreter::RegionWays> Interpreter::RunAllWays(
-    const NodeRegion& region) {
+absl::StatusOr<RegionWays> RegionRunner::RunAllWays(const NodeRegion& region) {
   Node* const node = region.node;
   const size_t output_count = region.output_count();
   const bool is_if = region.is_if(), is_loop = region.is_loop();
@@ -203,19 +205,20 @@ absl::StatusOr<Interpreter::RegionWays> Interpreter::RunAllWays(
   bool tries_others = region.is_limited;
   // The sizes of what a loop carries may follow from how often it runs. Probes
   // of several lengths show how; else no length may change them.
-  const bool same_sizes =
-      !region.has_length_of_sizes() ||
-      RunsAlike(*Get(node->input(0)), fitter_.probes().size());
+  const bool same_sizes = !region.has_length_of_sizes() ||
+                          RunsAlike(*interpreter_.Get(node->input(0)),
+                                    interpreter_.fitter_.probes().size());
   const bool may_not_run = region.has_length_of_sizes() && MayNotRun(node);
   // As the data decides, and then with each other decision that data or sizes
   // could make: each branch of an if, no round and one round of a loop.
-  for (size_t probe = 0; probe < fitter_.probes().size(); ++probe) {
+  for (size_t probe = 0; probe < interpreter_.fitter_.probes().size();
+       ++probe) {
     const std::vector<c10::IValue> given = GivenIn(region, probe),
                                    actual = ControlsIn(region, probe);
     std::vector<c10::IValue>& stack = ways.outputs.emplace_back();
     const auto attempt = [&](const std::vector<c10::IValue>& control) {
       const RunLimits limits(kSecondsOfProbe, /*limits_sizes=*/false);
-      return TryRegion(region, given, control, ways, stack);
+      return Try(region, given, control, ways, stack);
     };
     absl::Status status = attempt(actual);
     // The elements of probes may be random: where an if raises for them, the
@@ -236,22 +239,22 @@ absl::StatusOr<Interpreter::RegionWays> Interpreter::RunAllWays(
       std::vector<c10::IValue> other;
       const RunLimits limits(kSecondsOfOtherWay, /*limits_sizes=*/true);
       // A way that fails gives no result, so it does not matter for the type.
-      if (!tries_others ||
-          !TryRegion(region, given, control, ways, other).ok()) {
+      if (!tries_others || !Try(region, given, control, ways, other).ok()) {
         ways.others_unseen = true;
         tries_others = tries_others && !limits.IsLate();
         continue;
       }
       // The layout has to be the same, too, where it is asked for.
       for (size_t i = 0; i < output_count; ++i)
-        ways.stable[i] = ways.stable[i] &&
-                         SameType(stack[i], other[i], same_sizes) &&
-                         (!asks_for_layout_ || LieAlike(stack[i], other[i]));
+        ways.stable[i] =
+            ways.stable[i] && SameType(stack[i], other[i], same_sizes) &&
+            (!interpreter_.asks_for_layout_ || LieAlike(stack[i], other[i]));
     }
   }
-  if (asks_for_layout_ && ways.others_unseen)
+  if (interpreter_.asks_for_layout_ && ways.others_unseen)
     ways.stable.assign(output_count, false);
-  if (region.is_limited && options_.sees_parts) SeeUntakenWays(region);
+  if (region.is_limited && interpreter_.options_.sees_parts)
+    SeeUntakenWays(region);
   // Where the probes' results are copies, others' may be views.
   const bool copies =
       std::any_of(node->blocks().begin(), node->blocks().end(), [](Block* b) {
@@ -259,14 +262,17 @@ absl::StatusOr<Interpreter::RegionWays> Interpreter::RunAllWays(
           return GivesViewOrCopy(inner->kind().toQualString());
         });
       });
-  if (aliases_ == nullptr || (!ways.others_unseen && !copies)) return ways;
+  if (interpreter_.aliases_ == nullptr || (!ways.others_unseen && !copies))
+    return ways;
   for (size_t i = 0; i < output_count; ++i) {
     for (size_t j = 0; j < region.free.size(); ++j) {
-      if (aliases_->mayContainAlias(node->output(i), region.free[j]))
+      if (interpreter_.aliases_->mayContainAlias(node->output(i),
+                                                 region.free[j]))
         ways.aliased[i].insert(j);
     }
     for (size_t j = i + 1; j < output_count; ++j) {
-      if (aliases_->mayContainAlias(node->output(i), node->output(j)))
+      if (interpreter_.aliases_->mayContainAlias(node->output(i),
+                                                 node->output(j)))
         ways.shared[i].insert(j);
     }
   }

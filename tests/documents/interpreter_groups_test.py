@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""frontend/tracing/interpreter.h says truly which file defines which function.
+"""The headers of frontend/tracing say truly which file defines which function:
+interpreter.h and region_runner.h.
 
 A comment `// NAME.cc` or `// NAME.cc: text` there heads a group of declarations,
 up to the next such comment or the end of the class. NAME.cc defines each
@@ -40,8 +41,9 @@ def groups(header):
     return declared
 
 
-def wrong(header, folder):
-    """The functions that the file that their group names does not define."""
+def wrong(header, folder, owner="Interpreter"):
+    """The functions of the class `owner` that the file that their group names
+    does not define."""
     found = []
     for file, names in groups(header).items():
         path = os.path.join(folder, file)
@@ -52,7 +54,7 @@ def wrong(header, folder):
         else:
             found.append("there is no %s" % file)
         found += ["%s does not define %s" % (file, name) for name in names
-                  if not re.search(r"\bInterpreter::%s\(" % name, text)]
+                  if not re.search(r"\b%s::%s\(" % (owner, name), text)]
     return found
 
 
@@ -68,8 +70,14 @@ def main():
     count = sum(len(names) for names in declared.values())
     assert count > 60, "the groups are not read: %d functions" % count
 
+    with open(os.path.join(folder, "region_runner.h")) as file:
+        header_of_regions = file.read()
+    found = wrong(header_of_regions, folder, "RegionRunner")
+    assert not found, "\n".join(found)
+    assert len(groups(header_of_regions)) == 4, groups(header_of_regions)
+
     # A function in another file's group is seen, and a file that is not there.
-    for heading, other in [("  // execute_call.cc\n", "  // region_node.cc\n"),
+    for heading, other in [("  // execute_call.cc\n", "  // in_place_call.cc\n"),
                            ("  // known_shapes.cc\n", ""),
                            ("  // strided_view.cc\n", "  // attic.cc\n")]:
         assert heading in header, heading

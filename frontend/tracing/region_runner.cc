@@ -1,5 +1,5 @@
-// Nodes that LibTorch runs whole: control flow that depends on data, and what
-// takes apart values that only LibTorch knows.
+#include "frontend/tracing/region_runner.h"
+
 #include <ATen/Functions.h>
 #include <c10/core/InferenceMode.h>
 #include <torch/csrc/jit/ir/constants.h>
@@ -16,7 +16,6 @@
 #include "frontend/torchscript/written_arguments.h"
 #include "frontend/tracing/graph_program.h"
 #include "frontend/tracing/interpreter.h"
-#include "frontend/tracing/node_region.h"
 #include "frontend/tracing/operator_traits.h"
 #include "frontend/tracing/outlining.h"
 #include "frontend/tracing/outlining_rules.h"
@@ -110,14 +109,14 @@ bool Holds(const ProbedValue& value, const ProbedValue& list) {
 
 }  // namespace
 
-bool Interpreter::CanBeRegion(Node* node) {
+bool RegionRunner::CanRun(Node* node) {
   NodeRegion region;
   region.node = node;
   region.free = FreeValues(node).values();
-  return CheckRegion(region).ok();
+  return Check(region).ok();
 }
 
-absl::Status Interpreter::CheckRegion(const NodeRegion& region) {
+absl::Status RegionRunner::Check(const NodeRegion& region) {
   Node* const node = region.node;
   if (RunsUnknownProgram(*node))
     return absl::UnimplementedError(
@@ -137,46 +136,49 @@ absl::Status Interpreter::CheckRegion(const NodeRegion& region) {
       return absl::UnimplementedError(absl::StrCat(
           "a tensor is written that may be another one where ", region.reason));
   }
-  if (aliases_ == nullptr && !node->blocks().empty() &&
-      node->owningGraph() == graph_.get()) {
-    aliases_ = std::make_unique<torch::jit::AliasDb>(graph_);
+  if (interpreter_.aliases_ == nullptr && !node->blocks().empty() &&
+      node->owningGraph() == interpreter_.graph_.get()) {
+    interpreter_.aliases_ =
+        std::make_unique<torch::jit::AliasDb>(interpreter_.graph_);
   }
   // Before any of it runs: what a try writes would stay.
-  if (aliases_ != nullptr && WritesState(node, *aliases_)) {
+  if (interpreter_.aliases_ != nullptr &&
+      WritesState(node, *interpreter_.aliases_)) {
     return absl::UnimplementedError(
         "the model's own tensors, lists or dicts are written where control "
         "flow depends on data");
   }
-  if (aliases_ != nullptr && ChangesSizes(node, region.free, *aliases_)) {
+  if (interpreter_.aliases_ != nullptr &&
+      ChangesSizes(node, region.free, *interpreter_.aliases_)) {
     return absl::UnimplementedError(
         absl::StrCat("a tensor gets other sizes where ", region.reason));
   }
   return absl::OkStatus();
 }
 
-absl::Status Interpreter::FindRegionInputs(NodeRegion& region) {
+absl::Status RegionRunner::FindInputs(NodeRegion& region) {
   Node* const node = region.node;
   const std::string& reason = region.reason;
   for (size_t i = 0; i < region.free.size(); ++i) {
     Value* const free = region.free[i];
-    const ProbedRef content = Get(free);
+    const ProbedRef content = interpreter_.Get(free);
     if (content == nullptr)
       return absl::UnimplementedError("a value is read before it is computed");
     region.contents.push_back(content);
     if (node->blocks().empty()) continue;
-    if (aliases_ == nullptr)
+    if (interpreter_.aliases_ == nullptr)
       return absl::UnimplementedError(
           "control flow on data inside a decomposed operator");
     // The attributes of an object are the model's state.
     if (free->type()->kind() != c10::TypeKind::TensorType &&
         free->type()->kind() != c10::TypeKind::ClassType &&
-        WritesElements(node, free, *aliases_)) {
+        WritesElements(node, free, *interpreter_.aliases_)) {
       return absl::UnimplementedError(absl::StrCat(
           "the elements of a list, dict or tuple are written where ", reason));
     }
     // A list that is written may hold a tensor that is not.
     if (content->IsTensor() && !MayWriteElements(node)) continue;
-    if (!aliases_->writesToAlias(node, {free})) continue;
+    if (!interpreter_.aliases_->writesToAlias(node, {free})) continue;
     if (IsList(*content)) {
       region.lists.push_back(i);
       continue;
@@ -189,9 +191,9 @@ absl::Status Interpreter::FindRegionInputs(NodeRegion& region) {
     if (!content->storage->read_only.empty())
       return absl::UnimplementedError(absl::StrCat(
           "an argument or a tensor of the model is written where ", reason));
-    AITUNE_RETURN_IF_ERROR(SettlePossibleViews(*content->storage));
-    AITUNE_RETURN_IF_ERROR(
-        functionalizer_.PrepareWrite(*content, /*separate_probes=*/true));
+    AITUNE_RETURN_IF_ERROR(interpreter_.SettlePossibleViews(*content->storage));
+    AITUNE_RETURN_IF_ERROR(interpreter_.functionalizer_.PrepareWrite(
+        *content, /*separate_probes=*/true));
     region.written.push_back(i);
   }
   const auto any_other = [&](size_t i, const auto& is) {
@@ -217,7 +219,7 @@ absl::Status Interpreter::FindRegionInputs(NodeRegion& region) {
   return absl::OkStatus();
 }
 
-absl::Status Interpreter::MakeRegionProgram(NodeRegion& region) const {
+absl::Status RegionRunner::MakeProgram(NodeRegion& region) const {
   // A graph of the node alone. Tensors and lists that it writes are copied
   // first, and the copies are results too.
   auto graph = std::make_shared<Graph>();
@@ -279,8 +281,8 @@ absl::Status Interpreter::MakeRegionProgram(NodeRegion& region) const {
       absl::StatusCode::kUnimplemented, region.node->kind().toQualString(),
       [&] {
         // What is compiled need not give tensors that lie as eager's.
-        if (options_.outlines && !region.node->blocks().empty() &&
-            !asks_for_layout_) {
+        if (interpreter_.options_.outlines && !region.node->blocks().empty() &&
+            !interpreter_.asks_for_layout_) {
           OutlinedGraph outlined =
               OutlineBlocks(graph, KnownTensors(region.contents));
           graph = std::move(outlined.graph);
@@ -298,9 +300,9 @@ absl::Status Interpreter::MakeRegionProgram(NodeRegion& region) const {
       });
 }
 
-void Interpreter::NoteKnownList(const NodeRegion& region,
-                                const RegionWays& ways,
-                                ProbedValue& result) const {
+void RegionRunner::NoteKnownList(const NodeRegion& region,
+                                 const RegionWays& ways,
+                                 ProbedValue& result) const {
   if (!region.has_one_way() || !ways.sizes_known || ways.others_unseen) return;
   const at::Tensor* first = nullptr;
   for (const c10::IValue& probe : result.probes) {
@@ -325,10 +327,10 @@ void Interpreter::NoteKnownList(const NodeRegion& region,
   result.type.sizes = std::move(sources);
 }
 
-absl::StatusOr<ProbedRef> Interpreter::RegionResult(const NodeRegion& region,
-                                                    const RegionWays& ways,
-                                                    size_t output,
-                                                    ResultTemplate* recipe) {
+absl::StatusOr<ProbedRef> RegionRunner::ResultOf(const NodeRegion& region,
+                                                 const RegionWays& ways,
+                                                 size_t output,
+                                                 ResultTemplate* recipe) {
   const std::vector<ProbedRef>& contents = region.contents;
   std::vector<c10::IValue> probes;
   for (const std::vector<c10::IValue>& probe : ways.outputs)
@@ -344,14 +346,15 @@ absl::StatusOr<ProbedRef> Interpreter::RegionResult(const NodeRegion& region,
   const bool is_known = ways.stable[output] && probes[0].isTensor();
   ProbedRef result;
   if (is_known) {
-    AITUNE_ASSIGN_OR_RETURN(result, Convert(probes, traits, recipe));
+    AITUNE_ASSIGN_OR_RETURN(result,
+                            interpreter_.Convert(probes, traits, recipe));
     if (result->IsTensor() && result->has_type &&
         !HasItsSizesElsewhere(ways, output, result->type))
       result = nullptr;
   }
   if (result == nullptr) {
     *recipe = ResultTemplate();
-    result = MakeOpaque(std::move(probes), region.reason, recipe);
+    result = interpreter_.MakeOpaque(std::move(probes), region.reason, recipe);
   }
   if (result->kind != Kind::kOpaque) return result;
   NoteKnownList(region, ways, *result);
@@ -366,17 +369,17 @@ absl::StatusOr<ProbedRef> Interpreter::RegionResult(const NodeRegion& region,
   return result;
 }
 
-absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
+absl::Status RegionRunner::Run(Node* node, const std::string& reason) {
   const c10::InferenceMode inference;
   NodeRegion region;
   region.node = node;
   region.reason = reason;
   region.free = FreeValues(node).values();
   region.controls = region.is_if() ? 1 : region.is_loop() ? 2 : 0;
-  AITUNE_RETURN_IF_ERROR(CheckRegion(region));
-  AITUNE_RETURN_IF_ERROR(FindRegionInputs(region));
+  AITUNE_RETURN_IF_ERROR(Check(region));
+  AITUNE_RETURN_IF_ERROR(FindInputs(region));
   AITUNE_RETURN_IF_ERROR(FindLayouts(region));
-  AITUNE_RETURN_IF_ERROR(MakeRegionProgram(region));
+  AITUNE_RETURN_IF_ERROR(MakeProgram(region));
   AITUNE_ASSIGN_OR_RETURN(RegionWays ways, RunAllWays(region));
   RunElsewhere(region, ways);
 
@@ -392,15 +395,16 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
       continue;
     }
     AITUNE_ASSIGN_OR_RETURN(ArgumentTemplate recipe,
-                            ToTemplate(region.contents[i]));
+                            interpreter_.ToTemplate(region.contents[i]));
     if (are_weights.count(region.free[i]) > 0 &&
         recipe.kind == ArgumentTemplate::Kind::kValue)
       linear_weights.push_back(recipe.value);
     recipes.push_back(std::move(recipe));
   }
   for (size_t i = 0; i < region.controls; ++i) {
-    AITUNE_ASSIGN_OR_RETURN(ArgumentTemplate recipe,
-                            ToTemplate(Get(node->input(i))));
+    AITUNE_ASSIGN_OR_RETURN(
+        ArgumentTemplate recipe,
+        interpreter_.ToTemplate(interpreter_.Get(node->input(i))));
     recipes.push_back(std::move(recipe));
   }
   const size_t first_list = output_count + region.written.size();
@@ -408,16 +412,16 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
   std::vector<ProbedRef> results;  // what the stack has after a run
   for (size_t i = 0; i < output_count; ++i) {
     AITUNE_ASSIGN_OR_RETURN(ProbedRef result,
-                            RegionResult(region, ways, i, &templates[i]));
+                            ResultOf(region, ways, i, &templates[i]));
     for (const size_t j : ways.aliased[i])
       NoteSharing(*result, *region.contents[j]);
     results.push_back(result);
-    Set(node->outputs()[i], std::move(result));
+    interpreter_.Set(node->outputs()[i], std::move(result));
   }
   std::vector<ValueId> new_values;
   for (size_t i = 0; i < region.written.size(); ++i) {
-    new_values.push_back(
-        builder_.AddTensor(region.contents[region.written[i]]->type));
+    new_values.push_back(interpreter_.builder_.AddTensor(
+        region.contents[region.written[i]]->type));
     templates[output_count + i].value = new_values.back();
   }
   for (size_t i = 0; i < region.lists.size(); ++i) {
@@ -429,24 +433,25 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
     std::vector<c10::IValue> probes;
     for (const std::vector<c10::IValue>& probe : ways.outputs)
       probes.push_back(probe[first_list + i]);
-    *list = *MakeOpaque(std::move(probes), reason, &templates[first_list + i]);
+    *list = *interpreter_.MakeOpaque(std::move(probes), reason,
+                                     &templates[first_list + i]);
     NoteKnownList(region, ways, *list);
   }
   std::vector<std::shared_ptr<OutlinedProgram>>& all =
-      builder_.trace().outlined;
+      interpreter_.builder_.trace().outlined;
   all.insert(all.end(), region.outlined.begin(), region.outlined.end());
   RecordedProgram program = ProgramWithLayouts(region, recipes);
-  builder_.AddRegion(
+  interpreter_.builder_.AddRegion(
       node->kind().toQualString(), std::move(program), std::move(recipes),
       std::move(templates), reason,
       Contains(node, {c10::prim::RaiseException, c10::prim::Print}),
       std::move(linear_weights));
   for (size_t i = 0; i < region.written.size(); ++i) {
     const ProbedRef& target = region.contents[region.written[i]];
-    AITUNE_RETURN_IF_ERROR(
-        functionalizer_.Write(*target, new_values[i], /*tainted=*/true));
-    AITUNE_RETURN_IF_ERROR(
-        functionalizer_.PrepareWrite(*target, /*separate_probes=*/true));
+    AITUNE_RETURN_IF_ERROR(interpreter_.functionalizer_.Write(
+        *target, new_values[i], /*tainted=*/true));
+    AITUNE_RETURN_IF_ERROR(interpreter_.functionalizer_.PrepareWrite(
+        *target, /*separate_probes=*/true));
     for (size_t probe = 0; probe < ways.outputs.size(); ++probe) {
       at::Tensor(target->tensor(probe))
           .copy_(ways.outputs[probe][output_count + i].toTensor());

@@ -24,14 +24,16 @@
  * module; a handle must not be freed while another thread uses it. An
  * ait_options, ait_result or ait_error is for one thread at a time.
  *
- * Processes: in a child of fork, modules of the parent can be called. The
- * thread that called fork then computes with one thread if the parent had
- * several; threads that the child makes have all cores. Asynchronous calls of
- * the parent end in the parent; in the child ait_call_wait gives
- * AIT_FAILED_PRECONDITION for them, and new ones run in a thread of the child.
- * Modules that the parent compiled for in the background must not be freed
- * there, as that thread stays with the parent. Nothing that holds a GPU can be
- * used by a child.
+ * Processes: in a child of fork, modules of the parent can be called, if no
+ * other thread was in a call of one at that moment: what such a thread had
+ * locked stays locked in the child. The thread that called fork then computes
+ * with one thread if the parent had several; threads that the child makes have
+ * all cores. Asynchronous calls of the parent end in the parent; in the child
+ * ait_call_wait gives AIT_FAILED_PRECONDITION for them, and new ones run in a
+ * thread of the child. Modules that the parent compiled for in the background
+ * must not be freed there, as that thread stays with the parent. Nothing that
+ * holds a GPU can be used by a child. At exit() asynchronous calls are
+ * cancelled, and what is being compiled for later calls is waited for.
  *
  * Versions: each structure begins with its own size in bytes, which the caller
  * sets to sizeof, in every element of an array. A later library knows by it

@@ -251,6 +251,28 @@ TEST_F(AsyncCallTest, AForkedProcessHasAThreadOfItsOwnForThem) {
   for (const auto& call : {under_way.get(), waiting.get()})
     EXPECT_TRUE(call->Result().ok());
 }
+
+// exit destroys what the thread uses.
+TEST_F(AsyncCallTest, ExitCancelsThem) {
+  auto module = Tuned();
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(60);
+    static std::atomic<bool> is_cancelled = false;
+    static const std::unique_ptr<int, void (*)(int*)> of_library(
+        new int, [](int*) { _exit(is_cancelled ? 7 : 8); });
+    CallOptions options;
+    options.done = [] { is_cancelled = true; };
+    (void)module->RunAsync(ValueList({x_}), {}).release();
+    (void)module->RunAsync(ValueList({x_}), options).release();
+    exit(9);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+}
 #endif
 
 TEST_F(CApi, CallsRunWhileTheirCallerDoesSomethingElse) {

@@ -17,6 +17,7 @@
 #include "frontend/values/torch_util.h"
 #include "runtime/control/call_limit.h"
 #include "runtime/control/control.h"
+#include "runtime/control/end_at_exit.h"
 
 namespace ait {
 
@@ -144,6 +145,8 @@ absl::StatusOr<c10::IValue> AsyncCall::Result() const {
 
 struct CallQueue::Calls {
   ~Calls();
+  // Cancels the calls that have not ended, and waits for the one under way.
+  void Stop();
   void RunAll();
 
   const pid_t process = getpid();
@@ -153,9 +156,15 @@ struct CallQueue::Calls {
   std::shared_ptr<AsyncCall::State> running;
   bool is_stopping = false;
   std::thread thread;
+  std::optional<aitune::EndAtExit> at_exit;  // from when the thread starts
 };
 
 CallQueue::Calls::~Calls() {
+  at_exit.reset();
+  Stop();
+}
+
+void CallQueue::Calls::Stop() {
   std::vector<std::shared_ptr<AsyncCall::State>> left;
   {
     std::lock_guard<std::mutex> lock(mutex);
@@ -169,7 +178,8 @@ CallQueue::Calls::~Calls() {
     call->limit.Cancel();
     call->End(call->limit.Check(), /*unless_begun=*/true);
   }
-  if (thread.joinable()) thread.join();
+  if (thread.joinable() && thread.get_id() != std::this_thread::get_id())
+    thread.join();
 }
 
 void CallQueue::Calls::RunAll() {
@@ -211,12 +221,17 @@ std::unique_ptr<AsyncCall> CallQueue::Add(Work work,
   auto state = std::make_shared<AsyncCall::State>(std::move(work), options);
   std::unique_ptr<AsyncCall> call(new AsyncCall(state));
   Calls& calls = Own();
+  bool is_too_late = aitune::EndAtExit::HasBegun();
   {
     std::lock_guard<std::mutex> lock(calls.mutex);
-    if (!calls.thread.joinable())
+    is_too_late = is_too_late || calls.is_stopping;
+    if (!is_too_late && !calls.thread.joinable()) {
       calls.thread = std::thread([&calls] { calls.RunAll(); });
-    calls.waiting.push_back(std::move(state));
+      calls.at_exit.emplace([&calls] { calls.Stop(); });
+    }
+    if (!is_too_late) calls.waiting.push_back(state);
   }
+  if (is_too_late) call->Cancel();
   calls.changed.notify_all();
   return call;
 }

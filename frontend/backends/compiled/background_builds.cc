@@ -28,21 +28,31 @@ BackgroundBuilds::~BackgroundBuilds() {
     (void)changed_.release();
     return;
   }
+  at_exit_.reset();
+  Stop();
+  counts_.pending = 0;
+}
+
+void BackgroundBuilds::Stop() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     is_stopping_ = true;
   }
   changed_->notify_all();
-  if (thread_.joinable()) thread_.join();
-  counts_.pending = 0;
+  if (thread_.joinable() && thread_.get_id() != std::this_thread::get_id())
+    thread_.join();
 }
 
 bool BackgroundBuilds::Ask(const std::function<Sample()>& copy) {
   if (is_of_parent()) return false;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (wanted_.has_value()) return false;
-    if (!thread_.joinable()) thread_ = std::thread([this] { Work(); });
+    if (wanted_.has_value() || is_stopping_) return false;
+    if (!thread_.joinable()) {
+      if (EndAtExit::HasBegun()) return false;
+      thread_ = std::thread([this] { Work(); });
+      at_exit_.emplace([this] { Stop(); });
+    }
     wanted_ = copy();
     counts_.pending = 1;
   }

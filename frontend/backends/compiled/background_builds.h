@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "runtime/backend/source_model.h"
 #include "runtime/control/call_limit.h"
+#include "runtime/control/end_at_exit.h"
 
 namespace aitune::frontend {
 
@@ -30,7 +31,8 @@ struct BackgroundCounts {
   std::atomic<int64_t> calls{0};     // that LibTorch ran meanwhile
 };
 
-// Thread-safe. The thread starts with the first build.
+// Thread-safe. The thread starts with the first build. When the process exits,
+// the build under way is waited for and no other one begins.
 class BackgroundBuilds {
  public:
   // Makes a version for a call with these inputs.
@@ -64,6 +66,8 @@ class BackgroundBuilds {
 
  private:
   void Work();
+  // Waits for the build under way; none is made afterwards.
+  void Stop();
 
   const pid_t process_ = getpid();
   const std::string model_;
@@ -76,6 +80,7 @@ class BackgroundBuilds {
   std::optional<Sample> wanted_;  // until its build has ended
   bool is_stopping_ = false;
   std::thread thread_;
+  std::optional<EndAtExit> at_exit_;  // from when the thread starts
 };
 
 }  // namespace aitune::frontend

@@ -4,10 +4,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <future>
+#include <memory>
 #include <optional>
 #include <stdexcept>
+#include <thread>
 
 #include "absl/status/status.h"
 #include "runtime/backend/source_model.h"
@@ -84,6 +88,36 @@ TEST(BackgroundBuildsTest, NothingIsBuiltInAChildProcess) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
   EXPECT_FALSE(builds.is_of_parent());
 }
+
+#if !defined(__SANITIZE_THREAD__)  // which ends children that make threads
+TEST(BackgroundBuildsTest, ExitWaitsForTheBuildUnderWay) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    static std::atomic<bool> has_begun = false, is_built = false;
+    // Destroyed by exit, as a library's objects are.
+    static const std::unique_ptr<int, void (*)(int*)> of_library(
+        new int, [](int*) { _exit(is_built ? 7 : 8); });
+    static BackgroundCounts counts;
+    const auto builds = new BackgroundBuilds(
+        "net",
+        [](const Sample&) {
+          has_begun = true;
+          std::this_thread::sleep_for(std::chrono::milliseconds(50));
+          is_built = true;
+          return absl::OkStatus();
+        },
+        counts);
+    builds->Ask([] { return Sample(); });
+    while (!has_begun) std::this_thread::yield();
+    exit(9);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+}
+#endif
 
 }  // namespace
 }  // namespace aitune::frontend

@@ -1,0 +1,43 @@
+// Ends what threads of ours do before the process does.
+//
+// exit() destroys static objects, of the program and of libraries such as
+// OpenSSL and LLVM, while other threads go on: one that uses them then dies by
+// a signal, and the process with it. A handler of exit that was registered
+// after them runs before: so it is registered when such a thread starts and
+// there is no other. A process that ends by _exit or by a signal destroys
+// nothing.
+#ifndef AITUNE_RUNTIME_CONTROL_END_AT_EXIT_H_
+#define AITUNE_RUNTIME_CONTROL_END_AT_EXIT_H_
+
+#include <functional>
+#include <memory>
+
+namespace aitune {
+
+// Registers for exit() in this process (not in its children) until its end.
+class EndAtExit {
+ public:
+  // `end` is called once, by the thread that calls exit(), and must return when
+  // the thread's work has ended. It must not wait for the thread that it runs
+  // in, which may be that one.
+  explicit EndAtExit(std::function<void()> end);
+  // Waits for an `end` that another thread is in.
+  ~EndAtExit();
+  EndAtExit(const EndAtExit&) = delete;
+  EndAtExit& operator=(const EndAtExit&) = delete;
+
+  // Whether exit() has been called, after which no thread must be started.
+  // Thread-safe.
+  static bool HasBegun();
+
+ private:
+  struct Entry;
+
+  static void EndAll();
+
+  std::shared_ptr<Entry> entry_;
+};
+
+}  // namespace aitune
+
+#endif  // AITUNE_RUNTIME_CONTROL_END_AT_EXIT_H_

@@ -15,6 +15,7 @@
 #include "compiler/candidates/BuildStamp.h"
 #include "compiler/candidates/Messages.h"
 #include "compiler/measure/MeasurementProcess.h"
+#include "compiler/support/Descriptors.h"
 #include "runtime/status/status_macros.h"
 
 extern char **environ;
@@ -93,11 +94,16 @@ void GenerationProcesses::start(const std::vector<std::string> &worker,
   // What the program prints is no output of this one.
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null",
                                    O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+  if (isOpen(STDERR_FILENO))
+    posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+  else
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null",
+                                     O_WRONLY, 0);
   std::vector<int> theirs;
   for (int i = 0; i < wanted; ++i) {
     int ends[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0 ||
+        !moveBehindStandard(ends))
       break;
     free.push_back(ends[0]);
     theirs.push_back(ends[1]);

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/support/Descriptors.h"
 
 extern char **environ;
 
@@ -67,7 +68,9 @@ MeasurementProcess::start(const std::vector<std::string> &command) {
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, toChild) != 0)
     return absl::UnavailableError(
         absl::StrCat("socketpair: ", strerror(errno)));
-  if (pipe2(fromChild, O_CLOEXEC) != 0) {
+  if (!moveBehindStandard(toChild))
+    return absl::UnavailableError("socketpair: no descriptor is left");
+  if (pipe2(fromChild, O_CLOEXEC) != 0 || !moveBehindStandard(fromChild)) {
     close(toChild[0]);
     close(toChild[1]);
     return absl::UnavailableError(absl::StrCat("pipe: ", strerror(errno)));

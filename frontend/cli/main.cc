@@ -1,5 +1,6 @@
 // aitune: compiles TorchScript models, checks them, times them.
 #include <c10/util/Exception.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -65,6 +66,15 @@ absl::StatusOr<int> Dispatch(const Options& options, Progress& progress) {
   return absl::InternalError("no such command");
 }
 
+// Where the standard input, output or error is closed, the next file that is
+// opened would be that. So that it can't be written, the file that stands for
+// it is open for reading.
+void OpenClosedStandardFiles() {
+  for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(file, F_GETFD) == -1) (void)open("/dev/null", O_RDONLY);
+  }
+}
+
 constexpr char kNoStdout[] = "stdout cannot be written";
 
 // Suppresses LibTorch's warnings about its own implementation (deprecations,
@@ -75,6 +85,7 @@ class SilentWarnings : public c10::WarningHandler {
 };
 
 int Main(int argc, char** argv) {
+  OpenClosedStandardFiles();
   // A file that grows over the limit of the process (ulimit -f) is then an
   // error of the write, as a full disk is.
   std::signal(SIGXFSZ, SIG_IGN);

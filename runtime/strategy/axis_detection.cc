@@ -148,16 +148,27 @@ absl::StatusOr<GraphSpec> DetectAxes(absl::Span<const BatchedSample> samples) {
 
 absl::StatusOr<Sample> RepeatToBatch(const Sample& sample,
                                      const GraphSpec& spec, int64_t batch) {
-  if (sample.size() != spec.inputs.size())
-    return absl::InvalidArgumentError(
-        absl::StrCat("the sample has ", sample.size(), " inputs instead of ",
-                     spec.inputs.size()));
+  const auto is_tensor = [](const OwnedValue& value) {
+    return std::holds_alternative<TensorView>(value.value);
+  };
+  const auto count = static_cast<size_t>(
+      std::count_if(sample.begin(), sample.end(), is_tensor));
+  if (count != spec.inputs.size())
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the sample has ", count, " tensors instead of ", spec.inputs.size()));
   Sample result;
-  for (size_t i = 0; i < sample.size(); ++i) {
-    AITUNE_ASSIGN_OR_RETURN(const TensorView* const view, TensorAt(sample, i));
-    AITUNE_ASSIGN_OR_RETURN(OwnedValue value,
-                            RepeatTensor(*view, spec.inputs[i], i, batch));
-    result.push_back(std::move(value));
+  size_t tensor = 0;
+  for (const OwnedValue& value : sample) {
+    if (!is_tensor(value)) {
+      result.push_back(value);
+      continue;
+    }
+    AITUNE_ASSIGN_OR_RETURN(
+        OwnedValue repeated,
+        RepeatTensor(std::get<TensorView>(value.value), spec.inputs[tensor],
+                     result.size(), batch));
+    result.push_back(std::move(repeated));
+    ++tensor;
   }
   return result;
 }

@@ -28,9 +28,10 @@ absl::StatusOr<GraphSpec> DetectAxes(absl::Span<const BatchedSample> samples);
 
 // The sample with its batch axes repeated or cut to `batch` items: item i of
 // the result is item i modulo N of the sample, which has N items. Other axes
-// stay as they are. The result owns its memory. The tensors must be in memory
-// that the CPU can read. kInvalidArgument when the sample does not fit `spec`,
-// or when the size of an axis at this batch is not a whole number. Thread-safe.
+// stay as they are, and so does what is no tensor, which `spec` leaves out. The
+// result owns its tensors' memory. The sample's must be in memory that the CPU
+// can read. kInvalidArgument when the tensors do not fit `spec`, or when the
+// size of an axis at this batch is not a whole number. Thread-safe.
 absl::StatusOr<Sample> RepeatToBatch(const Sample& sample,
                                      const GraphSpec& spec, int64_t batch);
 

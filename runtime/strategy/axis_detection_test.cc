@@ -100,6 +100,17 @@ TEST(RepeatToBatchTest, AnInnerBatchAxis) {
   EXPECT_THAT(Elements(more[0].value), ElementsAre(0, 1, 0, 1, 2, 3, 2, 3));
 }
 
+TEST(RepeatToBatchTest, WhatIsNoTensorStays) {
+  const OpaqueValue number = std::make_shared<int>(2);
+  const Sample sample = {{number, nullptr}, Tensor({1, 2})};
+  const auto spec =
+      *DetectAxes({{{1, {Tensor({1, 2})}}, {2, {Tensor({2, 2})}}}});
+  const Sample more = *RepeatToBatch(sample, spec, 2);
+  ASSERT_EQ(more.size(), 2);
+  EXPECT_EQ(std::get<OpaqueValue>(more[0].value), number);
+  EXPECT_THAT(Elements(more[1].value), ElementsAre(0, 1, 0, 1));
+}
+
 TEST(RepeatToBatchTest, Errors) {
   const Sample sample = {Tensor({2, 1})};
   const auto spec = *DetectAxes({{{2, sample}, {4, {Tensor({4, 2})}}}});

@@ -91,6 +91,14 @@ std::optional<int64_t> OpImporter::StaticSize(AffineExpr size) {
   return std::nullopt;
 }
 
+bool OpImporter::ComparesTooMany(ArrayRef<AffineExpr> pairs) {
+  // Of float32 scatter, topk and sort, with one thread: LibTorch takes as long
+  // as 30,000 to 65,000 comparisons.
+  constexpr int64_t kMostComparisons = 1 << 15;
+  return !state_.is_for_gpu() &&
+         state_.sizes().Bounds(Product(pairs)).second > kMostComparisons;
+}
+
 Sizes OpImporter::BroadcastSizes(ArrayRef<AffineExpr> a,
                                  ArrayRef<AffineExpr> b) {
   Sizes result(std::max(a.size(), b.size()));

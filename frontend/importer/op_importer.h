@@ -117,6 +117,10 @@ class OpImporter {
                  llvm::ArrayRef<mlir::AffineExpr> b);
   // The value if `size` is the same for all sizes of the model.
   std::optional<int64_t> StaticSize(mlir::AffineExpr size);
+  // Whether a kernel on a CPU compares so many pairs of elements, at the
+  // greatest of the model's sizes, that LibTorch is faster, which walks from
+  // one to the next. A GPU compares them side by side.
+  bool ComparesTooMany(llvm::ArrayRef<mlir::AffineExpr> pairs);
   // The sizes of broadcasting; fails where they don't fit.
   Sizes BroadcastSizes(llvm::ArrayRef<mlir::AffineExpr> a,
                        llvm::ArrayRef<mlir::AffineExpr> b);

@@ -20,9 +20,10 @@ constexpr int64_t kMaxWritten = 128;
 // The same where each comparison chooses among elements to be added up.
 constexpr int64_t kMaxAdded = 32;
 
-// The number of indices along the last axis; rejects too many.
+// The number of indices along the last axis, which are written to one of `size`
+// entries; rejects too many.
 absl::StatusOr<int64_t> CountWritten(OpImporter& call, Value index,
-                                     int64_t most) {
+                                     AffineExpr size, int64_t most) {
   const std::optional<int64_t> count =
       call.StaticSize(call.SizesOf(index).back());
   if (!count || *count > most) {
@@ -30,6 +31,10 @@ absl::StatusOr<int64_t> CountWritten(OpImporter& call, Value index,
         "writing by index is supported for a static number of up to ", most,
         " indices along an axis"));
   }
+  Sizes table = call.SizesOf(index);
+  table.push_back(size);
+  if (call.ComparesTooMany(table))
+    return Reject("LibTorch is faster for so many entries and indices");
   return *count;
 }
 
@@ -66,8 +71,9 @@ Value AlongAxis(OpImporter& call, Value value, int64_t dim,
 // 1; of indices that are equal the last counts.
 absl::StatusOr<Value> CopyEntries(OpImporter& call, Value self, int64_t dim,
                                   Value index, Value source) {
-  AITUNE_ASSIGN_OR_RETURN(const int64_t count,
-                          CountWritten(call, index, kMaxWritten));
+  AITUNE_ASSIGN_OR_RETURN(
+      const int64_t count,
+      CountWritten(call, index, call.SizesOf(self)[dim], kMaxWritten));
   if (count == 0) return self;
   const Sizes sizes = call.SizesOf(self);
   Value from = LastToName(call, index, sizes[dim]);
@@ -92,8 +98,9 @@ Value AddWhere(OpImporter& call, Value is_named, Value target, Value sums) {
 // `self` plus, along `dim`, entry k of `source` at index k of `index`.
 absl::StatusOr<Value> AddEntries(OpImporter& call, Value self, int64_t dim,
                                  Value index, Value source) {
-  AITUNE_ASSIGN_OR_RETURN(const int64_t count,
-                          CountWritten(call, index, kMaxAdded));
+  AITUNE_ASSIGN_OR_RETURN(
+      const int64_t count,
+      CountWritten(call, index, call.SizesOf(self)[dim], kMaxAdded));
   if (count == 0) return self;
   if (call.DataTypeOf(self) == DataType::kBool)
     return Reject("sums of bools are not supported");
@@ -171,8 +178,9 @@ absl::Status BuildIndexFill(OpImporter& call) {
   AITUNE_ASSIGN_OR_RETURN(AxisIndex at,
                           ReadAxisIndex(call, self, /*from_end=*/true));
   AITUNE_ASSIGN_OR_RETURN(Operand value, call.TensorOrNumber("value"));
-  AITUNE_ASSIGN_OR_RETURN(const int64_t count,
-                          CountWritten(call, at.index, kMaxWritten));
+  AITUNE_ASSIGN_OR_RETURN(
+      const int64_t count,
+      CountWritten(call, at.index, call.SizesOf(self)[at.dim], kMaxWritten));
   if (count == 0) return call.SetResult(self);
   if (value.has_axes) return Reject("the value is not one number");
   const Sizes sizes = call.SizesOf(self);
@@ -205,7 +213,7 @@ absl::Status BuildScatter(OpImporter& call, bool adds) {
   index = call.Transpose(call.CheckIndex(index, size), dim, rank - 1);
   AITUNE_ASSIGN_OR_RETURN(
       const int64_t count,
-      CountWritten(call, index, adds ? kMaxAdded : kMaxWritten));
+      CountWritten(call, index, size, adds ? kMaxAdded : kMaxWritten));
   if (count == 0) return call.SetResult(self);
   const DataType dtype = call.DataTypeOf(self);
   if (call.Find("value")) {

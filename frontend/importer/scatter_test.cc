@@ -72,6 +72,18 @@ auto Scattered(int64_t rows, SizeExpression columns,
   };
 }
 
+// scatter of `count` entries along columns.
+auto AlongColumns(int64_t count) {
+  return [=](TraceMaker& maker, const std::string& name, ValueId self) {
+    return maker.Call(name,
+                      {{"self", self},
+                       {"dim", Int(1)},
+                       {"index", maker.Input(kI64, {4, count})},
+                       {"src", maker.Input(kF32, {4, count})}},
+                      kF32, {4, N()});
+  };
+}
+
 // index_put with an index of `count` entries for each axis that is true.
 auto Put(std::vector<bool> indexed, int64_t count, bool accumulate,
          DataType dtype = kI64) {
@@ -111,6 +123,18 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"aten::scatter.src", "", Scattered(2, N(), {})},
         Case{"aten::scatter.value", "", Scattered(2, N(), {{"value", 1.5}})},
         Case{"aten::scatter_add", "", Scattered(2, N(), {})},
+        // 4 * 128 * 64 comparisons, where there are at most 64 columns.
+        Case{"aten::scatter.src", "", AlongColumns(128)},
+        Case{"aten::scatter.src", "LibTorch is faster for so many",
+             [](TraceMaker& maker, const std::string& name, ValueId) {
+               const ValueId self = maker.Input(kF32, {8, N()});
+               return maker.Call(name,
+                                 {{"self", self},
+                                  {"dim", Int(1)},
+                                  {"index", maker.Input(kI64, {8, 128})},
+                                  {"src", maker.Input(kF32, {8, 128})}},
+                                 kF32, {8, N()});
+             }},
         Case{"aten::scatter.src", "the index is smaller",
              Scattered(2, SizeExpression(1), {})},
         Case{"aten::scatter.reduce", "reductions are not supported",

@@ -45,6 +45,8 @@ absl::StatusOr<Value> SortedPositions(OpImporter& call, Value value,
   value = call.Transpose(value, dim, rank - 1);
   Sizes table = call.SizesOf(value);
   table.insert(table.end() - 1, call.Constant(*size));
+  if (call.ComparesTooMany(table))
+    return Reject("LibTorch sorts axes of so many entries faster");
   // Row i finds the place of entry i by comparing it with entry j in column j.
   Value own = call.Expand(call.Unsqueeze(value, rank), table);
   Value other = call.Expand(call.Unsqueeze(value, rank - 1), table);

@@ -1,4 +1,4 @@
-// Index arithmetic and memory access of PointEmitter.
+// Memory access of PointEmitter.
 #include "compiler/codegen/cpu/loops/PointEmitter.h"
 
 #include "compiler/codegen/linalg/PointwiseToScalar.h"
@@ -50,113 +50,6 @@ bool isMultipleOf(const LinearForm &form, unsigned dim, int64_t number) {
 
 } // namespace
 
-Value PointEmitter::materialize(AffineExpr expr) {
-  return isLaneVarying(expr) ? materializeLanes(expr)
-                             : materializeUniform(expr);
-}
-
-Value PointEmitter::divide(Value lhs, Value rhs, Division wanted,
-                           bool mayBeNegative) {
-  const bool wantsRemainder = wanted == Division::Remainder;
-  if (!mayBeNegative)
-    return wantsRemainder ? b.createOrFold<arith::RemUIOp>(location, lhs, rhs)
-                          : b.createOrFold<arith::DivUIOp>(location, lhs, rhs);
-  // Rounded down, as affine expressions are.
-  Value rest = arith::RemSIOp::create(b, location, lhs, rhs);
-  Value zero =
-      arith::ConstantOp::create(b, location, b.getZeroAttr(rest.getType()));
-  Value below =
-      arith::CmpIOp::create(b, location, arith::CmpIPredicate::slt, rest, zero);
-  Value remainder = arith::SelectOp::create(
-      b, location, below, arith::AddIOp::create(b, location, rest, rhs), rest);
-  if (wantsRemainder)
-    return remainder;
-  return arith::DivSIOp::create(
-      b, location, arith::SubIOp::create(b, location, lhs, remainder), rhs);
-}
-
-Value PointEmitter::materializeUniform(AffineExpr expr) {
-  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
-    return i64(constant.getValue());
-  if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
-    const Value *value = binding(dim.getPosition());
-    assert(value && !isa<VectorType>(value->getType()) &&
-           "a dim without a loop");
-    return *value;
-  }
-  if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
-    return symbolValue(symbol.getPosition());
-  auto binary = cast<AffineBinaryOpExpr>(expr);
-  Value lhs = materializeUniform(binary.getLHS());
-  if (expr.getKind() == AffineExprKind::Mul && binary.getRHS() == -1)
-    return arith::SubIOp::create(b, location, i64(0), lhs);
-  Value rhs = materializeUniform(binary.getRHS());
-  switch (expr.getKind()) {
-  case AffineExprKind::Add:
-    return b.createOrFold<arith::AddIOp>(location, lhs, rhs);
-  case AffineExprKind::Mul:
-    return b.createOrFold<arith::MulIOp>(location, lhs, rhs);
-  case AffineExprKind::Mod:
-  case AffineExprKind::FloorDiv:
-    return divide(lhs, rhs,
-                  expr.getKind() == AffineExprKind::Mod ? Division::Remainder
-                                                        : Division::Quotient,
-                  mayBeNegative(binary.getLHS()));
-  case AffineExprKind::CeilDiv: {
-    Value above = arith::SubIOp::create(
-        b, location, arith::AddIOp::create(b, location, lhs, rhs), i64(1));
-    return divide(above, rhs, Division::Quotient,
-                  mayBeNegative(binary.getLHS()));
-  }
-  default:
-    llvm_unreachable("leaves are handled above");
-  }
-}
-
-Value PointEmitter::materializeLanes(AffineExpr expr) {
-  EmissionScope *scope = laneScope();
-  int64_t lanes = scope->lanes;
-  unsigned laneDim = *scope->laneDim;
-  if (!isLaneVarying(expr))
-    return broadcast(materializeUniform(expr), lanes);
-  if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
-    Value value = *binding(dim.getPosition());
-    if (dim.getPosition() != laneDim)
-      return value;
-    SmallVector<int64_t> numbers;
-    for (int64_t i = 0; i < lanes; ++i)
-      numbers.push_back(i);
-    auto type = VectorType::get({lanes}, b.getI64Type());
-    Value iota = arith::ConstantOp::create(
-        b, location, DenseElementsAttr::get(type, ArrayRef<int64_t>(numbers)));
-    return arith::AddIOp::create(b, location, broadcast(value, lanes), iota);
-  }
-  auto binary = cast<AffineBinaryOpExpr>(expr);
-  Value lhs = materializeLanes(binary.getLHS()),
-        rhs = materializeLanes(binary.getRHS());
-  switch (expr.getKind()) {
-  case AffineExprKind::Add:
-    return arith::AddIOp::create(b, location, lhs, rhs);
-  case AffineExprKind::Mul:
-    return arith::MulIOp::create(b, location, lhs, rhs);
-  case AffineExprKind::Mod:
-  case AffineExprKind::FloorDiv:
-    return divide(lhs, rhs,
-                  expr.getKind() == AffineExprKind::Mod ? Division::Remainder
-                                                        : Division::Quotient,
-                  mayBeNegative(binary.getLHS()));
-  case AffineExprKind::CeilDiv: {
-    Value one = broadcast(i64(1), lanes);
-    Value above = arith::SubIOp::create(
-        b, location, arith::AddIOp::create(b, location, lhs, rhs), one);
-    return divide(above, rhs, Division::Quotient,
-                  mayBeNegative(binary.getLHS()));
-  }
-  default:
-    llvm_unreachable("leaves are handled above");
-  }
-}
-
 Value PointEmitter::element(Value pointer, Type elementType, Value index) {
   Type type = pointer.getType();
   if (auto vector = dyn_cast<VectorType>(index.getType()))
@@ -186,16 +79,27 @@ static bool isWithin(RankedTensorType tensor, ArrayRef<AffineExpr> exprs,
       });
 }
 
-/// The scalar at `pointer`, which is read only if a lane of `mask` is active,
-/// as it may be outside of all memory otherwise; else 0.
-Value PointEmitter::loadIfAny(Value mask, Value pointer, Type type) {
+/// `place` in the tensor's `memory`, or that memory itself if no lane of `mask`
+/// is active: a load without lanes raises nothing, but takes hundreds of cycles
+/// where there is no page, as may be where a branch that is not taken would
+/// read.
+Value PointEmitter::placeIfAny(Value mask, Value place, Value memory) {
+  Value any =
+      vector::ReductionOp::create(b, location, vector::CombiningKind::OR, mask);
+  return arith::SelectOp::create(b, location, any, place, memory);
+}
+
+/// The scalar at `place` in a tensor's `memory`, which is read only if a lane
+/// of `mask` is active, as it may be outside of all memory otherwise; else 0.
+Value PointEmitter::loadIfAny(Value mask, Value place, Value memory,
+                              Type type) {
   Value any =
       vector::ReductionOp::create(b, location, vector::CombiningKind::OR, mask);
   auto one = VectorType::get({1}, type);
   Value isRead = vector::BroadcastOp::create(
       b, location, VectorType::get({1}, any.getType()), any);
   Value loaded = LLVM::MaskedLoadOp::create(
-      b, location, one, pointer, isRead,
+      b, location, one, placeIfAny(mask, place, memory), isRead,
       arith::ConstantOp::create(b, location, b.getZeroAttr(one)),
       static_cast<unsigned>(bytesOf(type)));
   return vector::ExtractOp::create(b, location, loaded, ArrayRef<int64_t>{0});
@@ -212,7 +116,7 @@ Value PointEmitter::load(BlockArgument argument, ArrayRef<AffineExpr> exprs) {
   if (!isLaneVarying(simplified)) {
     Value at = element(pointer, elementType, materializeUniform(simplified));
     Value mask = isWithin(tensor, exprs, dims) ? Value() : branchMask();
-    value = mask ? loadIfAny(mask, at, inMemory)
+    value = mask ? loadIfAny(mask, at, pointer, inMemory)
                  : LLVM::LoadOp::create(b, location, inMemory, at,
                                         bytesOf(elementType));
   } else {
@@ -226,8 +130,11 @@ Value PointEmitter::load(BlockArgument argument, ArrayRef<AffineExpr> exprs) {
                       form.coefficientOf(laneDim) == 1 &&
                       !isLaneVarying(decompose(rest).toExpr());
     Value zero = arith::ConstantOp::create(b, location, b.getZeroAttr(type));
+    const bool mayBeOutside = branchMask() && !isWithin(tensor, exprs, dims);
     if (contiguous) {
       Value at = element(pointer, elementType, materializeUniform(simplified));
+      if (mayBeOutside)
+        at = placeIfAny(mask, at, pointer);
       value = mask ? Value(LLVM::MaskedLoadOp::create(
                          b, location, type, at, mask, zero,
                          static_cast<unsigned>(bytesOf(elementType))))
@@ -235,7 +142,8 @@ Value PointEmitter::load(BlockArgument argument, ArrayRef<AffineExpr> exprs) {
                                                 bytesOf(elementType)));
     } else if (Value lanes = loadFromTile(pointer, elementType, form)) {
       value = lanes;
-    } else if (Value lanes = loadStrided(pointer, elementType, form)) {
+    } else if (Value lanes =
+                   loadStrided(pointer, elementType, form, mayBeOutside)) {
       value = lanes;
     } else {
       Value at = element(pointer, elementType, materializeLanes(simplified));
@@ -257,7 +165,7 @@ Value PointEmitter::load(BlockArgument argument, ArrayRef<AffineExpr> exprs) {
 }
 
 Value PointEmitter::loadStrided(Value pointer, Type elementType,
-                                const LinearForm &address) {
+                                const LinearForm &address, bool mayBeOutside) {
   EmissionScope *scope = laneScope();
   const unsigned laneDim = *scope->laneDim;
   const int64_t lanes = scope->lanes;
@@ -278,6 +186,8 @@ Value PointEmitter::loadStrided(Value pointer, Type elementType,
                            location, materializeUniform(whole), i64(offset)));
     if (!mask)
       return LLVM::LoadOp::create(b, location, type, at, bytesOf(elementType));
+    if (mayBeOutside)
+      at = placeIfAny(mask, at, pointer);
     Value zero = arith::ConstantOp::create(b, location, b.getZeroAttr(type));
     return LLVM::MaskedLoadOp::create(b, location, type, at, mask, zero,
                                       unsigned(bytesOf(elementType)));

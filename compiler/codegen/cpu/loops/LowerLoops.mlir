@@ -276,3 +276,22 @@ func.func private @transpose(%x: tensor<4096x4096xf32>) -> tensor<4096x4096xf32>
   %r = ait.permute %x {permutation = array<i64: 1, 0>} : tensor<4096x4096xf32> -> tensor<4096x4096xf32>
   return %r : tensor<4096x4096xf32>
 }
+
+// -----
+
+// What a branch that is not taken would read may be in no page of memory, where
+// a load without lanes takes long: it reads the tensor's own memory.
+// CHECK-LABEL: func.func @joined(
+// CHECK: %[[A:.*]] = llvm.load {{.*}} -> !llvm.ptr
+// CHECK: %[[PLACE:.*]] = llvm.getelementptr %[[A]][
+// CHECK-NEXT: %[[ANY:.*]] = vector.reduction <or>, %[[LANES:.*]] : vector<16xi1> into i1
+// CHECK-NEXT: %[[READ:.*]] = arith.select %[[ANY]], %[[PLACE]], %[[A]] : !llvm.ptr
+// CHECK-NEXT: llvm.intr.masked.load %[[READ]], %[[LANES]],
+#first = affine_map<()[s0] -> (8, s0)>
+#both = affine_map<()[s0] -> (8, s0 + 78)>
+module attributes {ait.symbols = [{name = "s0", min = 1 : i64, max = 64 : i64, input = 0 : i64, axis = 1 : i64}]} {
+func.func private @joined(%a: tensor<8x?xf32, #first>, %b: tensor<8x78xf32>) -> tensor<8x?xf32, #both> attributes {ait.kind = #ait.kind<loop>} {
+  %c = ait.concat %a, %b {dim = 1} : (tensor<8x?xf32, #first>, tensor<8x78xf32>) -> tensor<8x?xf32, #both>
+  return %c : tensor<8x?xf32, #both>
+}
+}

@@ -160,29 +160,34 @@ private:
   void keep(mlir::Value tensor, llvm::ArrayRef<mlir::AffineExpr> exprs,
             const mlir::Value &element) override;
 
-  // EmitMemory.cpp
+  // EmitIndices.cpp
   enum class Division { Quotient, Remainder };
   /// The quotient lhs / rhs rounded down, or the remainder; rhs is positive.
   mlir::Value divide(mlir::Value lhs, mlir::Value rhs, Division wanted,
                      bool mayBeNegative);
+  mlir::Value materializeLanes(mlir::AffineExpr expr);
+
+  // EmitMemory.cpp
   /// Whether the lanes here are neighbours in the buffer.
   bool fits(const RowBuffer &buffer, mlir::AffineExpr address) const;
   mlir::Value loadBuffer(const RowBuffer &buffer, mlir::AffineExpr address);
   void storeBuffer(const RowBuffer &buffer, mlir::AffineExpr address,
                    mlir::Value value);
-  mlir::Value materializeLanes(mlir::AffineExpr expr);
   /// The lanes at `address`, between which it changes by a stride, out of a
   /// square that is loaded along the dim of the tile and transposed; null where
   /// there is no tile, or the buffer is not in order along its dim.
   mlir::Value loadFromTile(mlir::Value pointer, mlir::Type elementType,
                            const LinearForm &address);
-  mlir::Value loadIfAny(mlir::Value mask, mlir::Value pointer,
+  mlir::Value placeIfAny(mlir::Value mask, mlir::Value place,
+                         mlir::Value memory);
+  mlir::Value loadIfAny(mlir::Value mask, mlir::Value place, mlir::Value memory,
                         mlir::Type type);
   /// The lanes at `address`, between which it changes by -1 or by a few
   /// elements, out of whole vectors of memory between the first and the last;
-  /// null for other strides.
+  /// null for other strides. `mayBeOutside`: in a branch that may not be taken,
+  /// where the address may be outside of the tensor.
   mlir::Value loadStrided(mlir::Value pointer, mlir::Type elementType,
-                          const LinearForm &address);
+                          const LinearForm &address, bool mayBeOutside);
   /// The columns of the square matrix with these rows.
   llvm::SmallVector<mlir::Value>
   transpose(llvm::SmallVector<mlir::Value> vectors);

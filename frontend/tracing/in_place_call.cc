@@ -152,9 +152,15 @@ absl::StatusOr<std::vector<c10::IValue>> Interpreter::RunOnCopy(
     if (!given.isTensor()) {
       given = given.toList().copy();
     } else if (!IsForNobodyElse(given.toTensor())) {
-      given = given.toTensor().clone();
+      const at::Tensor tensor = given.toTensor(), copied = tensor.clone();
+      // What an operator changes beside elements, as quantised ones do their
+      // scale, is changed in all arguments that are this tensor.
+      for (c10::IValue& argument : stack) {
+        if (argument.isTensor() && argument.toTensor().is_same(tensor))
+          argument = copied;
+      }
     }
-    const c10::IValue copy = given;
+    const c10::IValue copy = stack.at(written);
     run(stack);
     stack.assign(1, copy);
   };

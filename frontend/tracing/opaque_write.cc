@@ -71,8 +71,10 @@ bool IsStridedOpaque(const ProbedValue& value) {
 RecordedFunction OnOneCopy(RecordedFunction run, size_t written, size_t count) {
   return
       [run = std::move(run), written, count](std::vector<c10::IValue>& stack) {
-        const at::Storage memory = stack.at(written).toTensor().storage();
-        const at::Storage copy = CopyOfStorage(stack[written].toTensor());
+        const at::Tensor target = stack.at(written).toTensor();
+        const at::Storage memory = target.storage();
+        const at::Storage copy = CopyOfStorage(target);
+        const at::Tensor on_copy = OnStorage(target, copy);
         for (c10::IValue& value : stack) {
           if (!value.isTensor() || !value.toTensor().defined() ||
               !value.toTensor().has_storage())
@@ -81,7 +83,8 @@ RecordedFunction OnOneCopy(RecordedFunction run, size_t written, size_t count) {
           if (tensor.storage().unsafeGetStorageImpl() !=
               memory.unsafeGetStorageImpl())
             continue;
-          value = OnStorage(tensor, copy);
+          // An argument that is the same tensor stays so.
+          value = tensor.is_same(target) ? on_copy : OnStorage(tensor, copy);
         }
         std::vector<c10::IValue> results = {stack[written]};
         results.insert(results.end(),

@@ -400,5 +400,39 @@ TEST(OutliningTest, ResultsOfBranchesHaveTheirSizesAwayFromTheProbes) {
   EXPECT_EQ(trace->symbols[0].max, 40);
 }
 
+// Of two biases that are equal one is not a constant when the model is frozen,
+// but an optional tensor that is there: no container that a loop may write.
+TEST(OutliningTest, EqualBiasesGoIntoParts) {
+  auto unit = std::make_shared<torch::jit::CompilationUnit>();
+  torch::jit::Module layer("__torch__.Layer", unit);
+  layer.register_attribute("training", c10::BoolType::get(), true);
+  layer.register_parameter("weight", at::randn({6, 6}), /*is_buffer=*/false);
+  layer.register_attribute("bias", c10::OptionalType::ofTensor(), at::ones({6}),
+                           /*is_param=*/true);
+  layer.define(
+      "def forward(self, x: Tensor):\n"
+      "    return torch.linear(x, self.weight, self.bias)\n");
+  torch::jit::Module other(unit, layer.type());
+  other.setattr("training", true);
+  other.setattr("weight", at::randn({6, 6}));
+  other.setattr("bias", at::ones({6}));
+  torch::jit::Module root("__torch__.Root", unit);
+  root.register_attribute("training", c10::BoolType::get(), true);
+  root.register_module("a", layer);
+  root.register_module("b", other);
+  root.define(R"(
+def forward(self, x: Tensor):
+    out: List[Tensor] = []
+    for i in range(int(x.sum() * 0 + 2)):
+        out.append(self.b.forward(self.a.forward(x).relu()))
+    return out
+)");
+  auto model = Model::FromModule(root);
+  ASSERT_TRUE(model.ok()) << model.status();
+  const auto trace = TraceAndCompare(*model, {"float32[4,6]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_THAT(Outlined(*trace), ElementsAre("float32[4,6]"));
+}
+
 }  // namespace
 }  // namespace aitune::frontend

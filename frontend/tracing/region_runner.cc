@@ -169,8 +169,10 @@ absl::Status RegionRunner::FindInputs(NodeRegion& region) {
     if (interpreter_.aliases_ == nullptr)
       return absl::UnimplementedError(
           "control flow on data inside a decomposed operator");
-    // The attributes of an object are the model's state.
+    // The attributes of an object are the model's state, and an optional tensor
+    // that is there has no elements that are values.
     if (free->type()->kind() != c10::TypeKind::TensorType &&
+        !content->IsTensor() &&
         free->type()->kind() != c10::TypeKind::ClassType &&
         WritesElements(node, free, *interpreter_.aliases_)) {
       return absl::UnimplementedError(absl::StrCat(
@@ -224,10 +226,13 @@ absl::Status RegionRunner::MakeProgram(NodeRegion& region) const {
   // first, and the copies are results too.
   auto graph = std::make_shared<Graph>();
   std::unordered_map<Value*, Value*> inner;
-  for (Value* free : region.free) {
+  for (size_t i = 0; i < region.free.size(); ++i) {
     Value* input = graph->addInput();
-    input->setType(free->type());
-    inner[free] = input;
+    // An optional tensor that is there is a tensor, which may go into a part
+    // that is compiled.
+    input->setType(region.contents[i]->IsTensor() ? c10::TensorType::get()
+                                                  : region.free[i]->type());
+    inner[region.free[i]] = input;
   }
   // What is the same in each call is a constant, so that the program is known
   // better.

@@ -22,20 +22,10 @@ ait_error* OutOfMemory() {
 // Made when the library is loaded, while there is memory.
 [[maybe_unused]] ait_error* const made_in_time = OutOfMemory();
 
-// What is no UTF-8 in a text, as a path may be, as U+FFFD: as JSON has it.
-std::string Utf8(std::string text) {
-  if (std::all_of(text.begin(), text.end(),
-                  [](char c) { return static_cast<signed char>(c) >= 0; }))
-    return text;
-  aitune::frontend::JsonWriter json;
-  json.Value(text);
-  return nlohmann::json::parse(json.Take()).get<std::string>();
-}
-
 ait_error* Error(const absl::Status& status) {
   if (status.ok()) return nullptr;
   return new ait_error{static_cast<ait_code>(status.code()),
-                       Utf8(std::string(status.message()))};
+                       aitune::frontend::ToUtf8(std::string(status.message()))};
 }
 
 ait_error* Caught(absl::FunctionRef<absl::Status()> body) {

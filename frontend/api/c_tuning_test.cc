@@ -137,6 +137,26 @@ TEST_F(CTuning, SaysWhatIsWrongWithOptions) {
   EXPECT_EQ(ait_module_is_tuned(module_), 0);
 }
 
+// Whatever the strategy, those that choose eager without running it too.
+TEST_F(CTuning, RefusesInputsThatTheModelDoes) {
+  const char* const backends[] = {"TorchScriptBackend"};
+  using Inputs = std::vector<const char*>;
+  for (const Inputs& inputs : {Inputs{"float32[2,3]", "float32[2,5]"},
+                               Inputs{"float32[1..4,3]", "float32[1..4,5]"}}) {
+    ait_tune_options options = {};
+    options.struct_size = sizeof options;
+    options.strategy = "FirstWins";
+    options.backends = backends;
+    options.backend_count = 1;
+    options.inputs = inputs.data();
+    options.input_count = inputs.size();
+    ait_code code = AIT_OK;
+    EXPECT_THAT(Take(ait_module_tune_with(module_, &options), &code),
+                HasSubstr("size"));
+    EXPECT_EQ(code, AIT_INVALID_ARGUMENT) << inputs[1];
+  }
+}
+
 TEST_F(CTuning, ListsTheBackends) {
   ait_backends* backends = nullptr;
   ASSERT_EQ(Take(ait_list_backends(&backends)), "");

@@ -113,9 +113,9 @@ struct TuneOptions {
   // `aitune tune` makes (and finds in its cache), and backends are checked for
   // the cases of `aitune tune`: samples, random and special values at the
   // smallest, largest and middle sizes, and at sizes by which the program
-  // decides. If no sample was recorded, RecordInputs makes them. If not set,
-  // versions are made for the samples, and backends are
-  // checked on the samples.
+  // decides. If no sample was recorded, RecordInputs makes them; its errors are
+  // given in any case. If not set, versions are made for the samples, and
+  // backends are checked on these.
   std::optional<aitune::frontend::ModelInputs> inputs;
   uint64_t seed = 0;  // of random input elements
 };
@@ -222,7 +222,8 @@ class Module {
   // ranges) and one of the largest: the ranges' ends, or on a CPU the largest
   // sizes that eager accepts, found by halving. Their elements are random by
   // `seed`; the first dynamic axis is the batch. Without ranges, one of
-  // TypicalArguments. Errors as TypicalArguments and Record.
+  // TypicalArguments. Errors as TypicalArguments and Record, and on a CPU the
+  // model's own where eager accepts none of these.
   absl::Status RecordInputs(const aitune::frontend::ModelInputs& inputs,
                             uint64_t seed = 0);
 
@@ -456,6 +457,10 @@ class Module {
   absl::StatusOr<std::vector<aitune::frontend::ValueList>> KnownCalls() const;
   // `sample` on the module's device.
   absl::StatusOr<aitune::Sample> OnDevice(const aitune::Sample& sample) const;
+  // What RecordInputs records, each with its batch.
+  using MadeSample = std::pair<aitune::frontend::ValueList, int64_t>;
+  absl::StatusOr<std::vector<MadeSample>> MakeSamples(
+      const aitune::frontend::ModelInputs& inputs, uint64_t seed) const;
   // Runs the strategy, and sets `details` of the backends that were built.
   absl::StatusOr<aitune::TuneResult> Choose(
       const aitune::Strategy& strategy, const TuneOptions& options,

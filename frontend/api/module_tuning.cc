@@ -108,14 +108,29 @@ absl::Status Module::Record(const ValueList& arguments, int64_t batch) {
                    together.message()));
 }
 
-absl::Status Module::RecordInputs(const aitune::frontend::ModelInputs& inputs,
-                                  uint64_t seed) {
+absl::StatusOr<std::vector<Module::MadeSample>> Module::MakeSamples(
+    const aitune::frontend::ModelInputs& inputs, uint64_t seed) const {
   AITUNE_ASSIGN_OR_RETURN(const aitune::frontend::SymbolAssignment assignment,
                           aitune::frontend::AssignSymbols(inputs.specs));
+  AITUNE_ASSIGN_OR_RETURN(const aitune::Device device,
+                          aitune::Device::ParseCpuOrGpu(options_.device));
+  // The model's own error. A CPU would take minutes for what some models for a
+  // GPU do, and has no code for some dtypes of one.
+  const auto refusal = [&](const ValueList& arguments) {
+    if (device.is_gpu()) return absl::OkStatus();
+    const absl::Status ran = CheckEagerRuns(*source(), arguments);
+    return absl::IsInvalidArgument(ran) &&
+                   !aitune::frontend::IsMissingKernel(ran.message())
+               ? ran
+               : absl::OkStatus();
+  };
+  std::vector<MadeSample> made;
   if (assignment.symbols.empty()) {
-    AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
+    AITUNE_ASSIGN_OR_RETURN(ValueList arguments,
                             aitune::frontend::TypicalArguments(inputs, seed));
-    return Record(arguments, 1);
+    AITUNE_RETURN_IF_ERROR(refusal(arguments));
+    made.push_back({std::move(arguments), 1});
+    return made;
   }
   const auto make = [&](int64_t wanted) {
     std::vector<int64_t> sizes;
@@ -134,28 +149,26 @@ absl::Status Module::RecordInputs(const aitune::frontend::ModelInputs& inputs,
     const absl::Status ran = CheckEagerRuns(*source(), arguments);
     return ran.ok() || aitune::frontend::IsMissingKernel(ran.message());
   };
-  const auto record = [&](const ValueList& arguments, int64_t size) {
-    return Record(arguments, std::clamp(size, batch.min, batch.max));
+  const auto add = [&](ValueList arguments, int64_t size) {
+    made.push_back(
+        {std::move(arguments), std::clamp(size, batch.min, batch.max)});
   };
   // A batch of none tells nothing of the time of others. What is made for the
   // largest sizes, such as indices, may be too large for the smallest.
   int64_t accepted = 0;
   for (int64_t size = 1; size < largest && accepted == 0; size *= 2) {
-    AITUNE_ASSIGN_OR_RETURN(const ValueList arguments, make(size));
+    AITUNE_ASSIGN_OR_RETURN(ValueList arguments, make(size));
     if (!runs(arguments)) continue;
     accepted = size;
-    AITUNE_RETURN_IF_ERROR(record(arguments, size));
+    add(std::move(arguments), size);
   }
-  AITUNE_ASSIGN_OR_RETURN(const ValueList arguments, make(largest));
-  AITUNE_ASSIGN_OR_RETURN(const aitune::Device device,
-                          aitune::Device::ParseCpuOrGpu(options_.device));
-  // A CPU would take minutes for what some models for a GPU do.
-  if (accepted == 0 || device.is_gpu()) return record(arguments, largest);
-  // Other errors than the model's own are no reason to leave sizes out.
-  const absl::Status ran = CheckEagerRuns(*source(), arguments);
-  if (!absl::IsInvalidArgument(ran) ||
-      aitune::frontend::IsMissingKernel(ran.message()))
-    return record(arguments, largest);
+  AITUNE_ASSIGN_OR_RETURN(ValueList most, make(largest));
+  const absl::Status refused_most = refusal(most);
+  if (refused_most.ok()) {
+    add(std::move(most), largest);
+    return made;
+  }
+  if (accepted == 0) return refused_most;
   // Such as positions beyond a table: the sizes below are the model's range.
   int64_t refused = largest;
   while (refused - accepted > 1) {
@@ -163,8 +176,18 @@ absl::Status Module::RecordInputs(const aitune::frontend::ModelInputs& inputs,
     AITUNE_ASSIGN_OR_RETURN(const ValueList between, make(middle));
     (runs(between) ? accepted : refused) = middle;
   }
-  AITUNE_ASSIGN_OR_RETURN(const ValueList most, make(accepted));
-  return record(most, accepted);
+  AITUNE_ASSIGN_OR_RETURN(most, make(accepted));
+  add(std::move(most), accepted);
+  return made;
+}
+
+absl::Status Module::RecordInputs(const aitune::frontend::ModelInputs& inputs,
+                                  uint64_t seed) {
+  AITUNE_ASSIGN_OR_RETURN(const std::vector<MadeSample> made,
+                          MakeSamples(inputs, seed));
+  for (const auto& [arguments, batch] : made)
+    AITUNE_RETURN_IF_ERROR(Record(arguments, batch));
+  return absl::OkStatus();
 }
 
 void Module::ForgetSamples() {
@@ -349,6 +372,9 @@ absl::Status Module::Tune(const aitune::Strategy& strategy,
         return recorded;
       }
       made_samples = true;
+    } else {
+      AITUNE_RETURN_IF_ERROR(
+          MakeSamples(*options.inputs, options.seed).status());
     }
   }
   const auto limit = std::make_shared<aitune::CallLimit>();

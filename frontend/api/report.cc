@@ -18,7 +18,8 @@ using aitune::frontend::JsonWriter;
 
 std::string Escaped(const std::string& text) {
   return absl::StrReplaceAll(
-      text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}});
+      aitune::frontend::ToUtf8(text),
+      {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}});
 }
 
 constexpr char kStyle[] =
@@ -37,7 +38,13 @@ constexpr const char* kColors[] = {"#999",    "#2a6fb0", "#c8692b",
 std::string ShortName(const BackendReport& backend) {
   constexpr size_t kMost = 40;
   std::string name = backend.name();
-  if (name.size() > kMost) name = name.substr(0, kMost - 3) + "...";
+  if (name.size() > kMost) {
+    size_t end = kMost - 3;
+    const auto continues = [&](size_t i) { return (name[i] & 0xc0) == 0x80; };
+    while (end > 0 && continues(end))
+      --end;  // a character of UTF-8 stays whole
+    name = name.substr(0, end) + "...";
+  }
   return Escaped(name);
 }
 

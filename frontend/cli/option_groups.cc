@@ -231,7 +231,7 @@ void AddCompileOptions(CLI::App& app, Options& options) {
                  "Most seconds of processors' time for the code of one kernel; "
                  "a library or LibTorch runs what takes longer. Default: 30")
       ->type_name("S")
-      ->check(NumberFrom(0.01, "a number of seconds"))
+      ->check(NumberFrom(0.01, "a number of seconds from 0.01"))
       ->group(kCompileGroup);
   app.add_option("--kernel-memory", options.compile.generation.kernelBytes,
                  "Most memory for it, such as 2GB. Default: 4GB")

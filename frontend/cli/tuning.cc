@@ -18,11 +18,13 @@ absl::StatusOr<int> ManageTuning(const Options& options) {
                             DefaultTuningDatabase());
     file = usual.string();
   }
+  std::error_code failure;
   if (options.tuning_action != TuningAction::kImport &&
-      !std::filesystem::exists(file)) {
+      !std::filesystem::exists(file, failure)) {
     return absl::NotFoundError(absl::StrCat(
-        "there is no tuning database '", file,
-        "': tune --tune-budget makes one, --tuning-database names another"));
+        "there is no tuning database '", file, "'",
+        failure ? absl::StrCat(" (", failure.message(), ")") : "",
+        ": tune --tune-budget makes one, --tuning-database names another"));
   }
   AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<TuningDatabase> database,
                           TuningDatabase::open(file));

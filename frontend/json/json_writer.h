@@ -16,6 +16,7 @@
 #ifndef AITUNE_FRONTEND_JSON_JSON_WRITER_H_
 #define AITUNE_FRONTEND_JSON_JSON_WRITER_H_
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -94,6 +95,16 @@ class JsonWriter {
   bool is_first_ = true;    // nothing is in the innermost of them yet
   bool after_key_ = false;  // what comes next is a member's value
 };
+
+// `text` with what is no UTF-8 in it, as a path may be, as U+FFFD. Thread-safe.
+inline std::string ToUtf8(std::string text) {
+  if (std::all_of(text.begin(), text.end(),
+                  [](char c) { return static_cast<signed char>(c) >= 0; }))
+    return text;
+  JsonWriter json;
+  json.Value(text);
+  return nlohmann::json::parse(json.Take()).get<std::string>();
+}
 
 }  // namespace aitune::frontend
 

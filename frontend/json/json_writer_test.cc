@@ -10,6 +10,12 @@ namespace {
 
 bool fail = false;  // each allocation
 
+TEST(ToUtf8Test, ReplacesWhatIsNoUtf8) {
+  EXPECT_EQ(aitune::frontend::ToUtf8("a \"b\"\n"), "a \"b\"\n");
+  EXPECT_EQ(aitune::frontend::ToUtf8("\xc3\xa9"), "\xc3\xa9");
+  EXPECT_EQ(aitune::frontend::ToUtf8("bad\xff.pt"), "bad\xef\xbf\xbd.pt");
+}
+
 }  // namespace
 
 void* operator new(size_t bytes) {

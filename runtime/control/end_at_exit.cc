@@ -24,7 +24,7 @@ namespace {
 
 // Never destroyed: threads may look at it while the process ends.
 struct Registry {
-  std::mutex mutex;  // for what follows
+  std::mutex mutex;  // the lock of what follows
   std::condition_variable changed;
   std::vector<std::shared_ptr<void>> entries;
   bool has_begun = false;

@@ -59,10 +59,24 @@ class FirstWinsStrategy : public Strategy {
   }
 };
 
-// What counts of a backend's timings: a value with bounds, more is better.
+// What counts of a backend's timings: a value with bounds, more is better. All
+// values of a strategy have one sign: latencies are negative.
 struct Score {
   double value, low, high;
 };
+
+// So many times as good is no tie, wide as the bounds of few calls are: one
+// slow call of five is their end.
+constexpr double kClearly = 1.5;
+
+// Whether what comes later, `score`, is no better than `best` as far as can be
+// told.
+bool IsTie(const Score& score, const Score& best) {
+  if (score.low > best.high) return false;
+  const double times =
+      score.value > 0 ? score.value / best.value : best.value / score.value;
+  return !(times >= kClearly);
+}
 
 // The strategies that time all backends against each other.
 class RaceStrategy : public Strategy {
@@ -87,9 +101,8 @@ class RaceStrategy : public Strategy {
         continue;
       }
       backend_scored = backend_scored || i > 0;
-      // Overlapping bounds are a tie, which the earlier one wins; eager is the
-      // first.
-      if (best_score.has_value() && score->low <= best_score->high) continue;
+      // The earlier one wins a tie; eager is the first.
+      if (best_score.has_value() && IsTie(*score, *best_score)) continue;
       best = i;
       best_score = score;
     }

@@ -20,6 +20,12 @@ class StrategyTest : public testing::Test {
  protected:
   StrategyTest() {
     SetLogSink([](LogChannel, std::string_view) {});
+    SetUpRequest();
+  }
+  ~StrategyTest() override { SetLogSink(nullptr); }
+
+  void SetUpRequest() {
+    request_ = TuneRequest();
     request_.build = MakeFakeRequest(0);
     const Sample one = {MakeTensor({1, 2}, {1, 2})};
     const Sample four = {MakeTensor({4, 2}, std::vector<float>(8, 1))};
@@ -34,7 +40,6 @@ class StrategyTest : public testing::Test {
     request_.timing.min_rounds = request_.timing.max_rounds = 20;
     request_.eager = Make("TorchEagerBackend", [](int64_t) { return 10; });
   }
-  ~StrategyTest() override { SetLogSink(nullptr); }
 
   // A backend that takes milliseconds(batch size) a call.
   std::unique_ptr<Backend> Make(
@@ -264,6 +269,18 @@ TEST_F(StrategyTest, MaxThroughputSweepsTheBatchSizes) {
   EXPECT_THAT(batches, ElementsAre(1, 2, 4));
   EXPECT_NEAR(result_.backends[2].timings[2].throughput(), 4000 / 4.4, 1e-6);
   EXPECT_EQ(Reason("Small"), "another is faster, or as fast and before it");
+}
+
+// Of five calls one takes as long as eager's: the end of the bounds.
+TEST_F(StrategyTest, OneSlowCallOfFewIsNoTie) {
+  for (const auto& strategy : {MinLatency(), MaxThroughput()}) {
+    SetUpRequest();
+    Add("Faster",
+        [calls = 0](int64_t) mutable { return ++calls % 5 == 0 ? 10.0 : 2.5; });
+    request_.timing.min_rounds = request_.timing.max_rounds = 5;
+    EXPECT_EQ(Tune(*strategy), "Faster");
+    EXPECT_EQ(result_.backends[1].timings[0].latency.median_high, 10);
+  }
 }
 
 // An assertion of the model on its sizes, for example.

@@ -5,8 +5,9 @@
 // backend, and returns one of them, active. The others are deactivated. The
 // eager backend wins ties: a backend that is not clearly faster is not worth
 // the risk of a compiler. Two backends tie when the confidence intervals of
-// their medians overlap. A model with state (a counter, a cache of keys and
-// values) is run on the same state each time, and has it back at the end.
+// their medians overlap and neither is 1.5 times as fast as the other. A model
+// with state (a counter, a cache of keys and values) is run on the same state
+// each time, and has it back at the end.
 #ifndef AITUNE_RUNTIME_STRATEGY_STRATEGY_H_
 #define AITUNE_RUNTIME_STRATEGY_STRATEGY_H_
 

@@ -472,6 +472,7 @@ class Module {
   mutable std::mutex mutex_;
   std::shared_ptr<aitune::frontend::TorchScriptSource> source_;  // never null
   std::vector<aitune::BatchedSample> samples_;                   // on the CPU
+  std::string accepted_inputs_;  // the inputs of the last RecordInputs, as text
   std::shared_ptr<aitune::Backend> backend_;
   std::shared_ptr<aitune::CallLimit> tuning_;  // of Tune under way; or null
   // The model on a GPU. Set from the first call in eager until the module is

@@ -53,6 +53,13 @@ absl::StatusOr<std::vector<BackendChoice>> DefaultBackends(
   return choices;
 }
 
+std::string TextOf(const aitune::frontend::ModelInputs& inputs) {
+  return absl::StrJoin(
+      inputs.specs, ", ", [](std::string* text, const auto& spec) {
+        absl::StrAppend(text, aitune::frontend::ToString(spec));
+      });
+}
+
 // LibTorch's error for these arguments. The model's state stays as it is.
 absl::Status CheckEagerRuns(aitune::frontend::TorchScriptSource& source,
                             const ValueList& arguments) {
@@ -187,6 +194,8 @@ absl::Status Module::RecordInputs(const aitune::frontend::ModelInputs& inputs,
                           MakeSamples(inputs, seed));
   for (const auto& [arguments, batch] : made)
     AITUNE_RETURN_IF_ERROR(Record(arguments, batch));
+  std::lock_guard<std::mutex> lock(mutex_);
+  accepted_inputs_ = TextOf(inputs);
   return absl::OkStatus();
 }
 
@@ -254,14 +263,9 @@ absl::StatusOr<aitune::TuneResult> Module::Choose(
   auto builds = std::make_shared<Builds>();
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    report_.inputs =
-        options.inputs && !options.inputs->specs.empty()
-            ? absl::StrJoin(options.inputs->specs, ", ",
-                            [](std::string* text, const auto& spec) {
-                              absl::StrAppend(text,
-                                              aitune::frontend::ToString(spec));
-                            })
-            : request.build.graph_spec.ToString();
+    report_.inputs = options.inputs && !options.inputs->specs.empty()
+                         ? TextOf(*options.inputs)
+                         : request.build.graph_spec.ToString();
   }
   aitune::frontend::CompileSettings settings;
   settings.options = ToCompileOptions(options_);
@@ -363,7 +367,8 @@ absl::Status Module::Tune(const aitune::Strategy& strategy,
   bool made_samples = false;
   if (options.inputs.has_value()) {
     std::unique_lock<std::mutex> lock(mutex_);
-    const bool has_samples = !samples_.empty();
+    const bool has_samples = !samples_.empty(),
+               are_new = TextOf(*options.inputs) != accepted_inputs_;
     lock.unlock();
     if (!has_samples) {
       const absl::Status recorded = RecordInputs(*options.inputs, options.seed);
@@ -372,7 +377,7 @@ absl::Status Module::Tune(const aitune::Strategy& strategy,
         return recorded;
       }
       made_samples = true;
-    } else {
+    } else if (are_new) {
       AITUNE_RETURN_IF_ERROR(
           MakeSamples(*options.inputs, options.seed).status());
     }

@@ -90,7 +90,8 @@ TEST(RunGuard, TellsOfSizesThatWouldEndTheProcess) {
                     at::ones({7}),
                     "a division by 0"},
                    {"    return torch.scaled_dot_product_attention(x, x, x)\n",
-                    {at::ones({2, 3, 4, 8}), at::ones({0, 3, 4, 8})},
+                    {at::ones({2, 3, 4, 8}), at::ones({0, 3, 4, 8}),
+                     at::ones({2, 0, 4, 8}, at::kLong)},
                     at::ones({2, 0, 4, 8}),
                     "attention without heads"}};
   for (const auto& program : kPrograms) {

@@ -32,8 +32,9 @@
  * ait_call_wait gives AIT_FAILED_PRECONDITION for them, and new ones run in a
  * thread of the child. Modules that the parent compiled for in the background
  * must not be freed there, as that thread stays with the parent. Nothing that
- * holds a GPU can be used by a child. At exit() asynchronous calls are
- * cancelled, and what is being compiled for later calls is waited for.
+ * holds a GPU can be used by a child. At exit(), and where the main thread ends,
+ * asynchronous calls are cancelled, and what is being compiled for later calls
+ * is waited for, as is the function `done` of a call.
  *
  * Versions: each structure begins with its own size in bytes, which the caller
  * sets to sizeof, in every element of an array. A later library knows by it

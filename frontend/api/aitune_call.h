@@ -64,7 +64,7 @@ typedef struct ait_call ait_call;
  * `done`, which may be NULL, is called with `user` once when the call has
  * ended, by the thread that ended it: the module's, or for a call that was not
  * begun that of ait_call_cancel or ait_call_wait. It may call ait_call_wait for
- * the result, and must not free the call.
+ * the result, and must free neither the call nor the module.
  * The caller frees the call, before the module. AIT_INVALID_ARGUMENT for
  * structures that describe no tensors; all other errors are those of
  * ait_call_wait. */

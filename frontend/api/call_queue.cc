@@ -111,7 +111,7 @@ AsyncCall::~AsyncCall() {
   }
   Cancel();
   std::unique_lock<std::mutex> lock(state_->mutex);
-  state_->changed.wait(lock, [&] { return state_->has_ended; });
+  state_->changed.wait(lock, [&] { return state_->HasEndedHere(); });
 }
 
 void AsyncCall::Cancel() {
@@ -155,20 +155,25 @@ struct CallQueue::Calls {
   std::deque<std::shared_ptr<AsyncCall::State>> waiting;
   std::shared_ptr<AsyncCall::State> running;
   bool is_stopping = false;
+  std::thread::id thread_id;
+  std::mutex joining;  // the lock of `thread` once it has started
   std::thread thread;
   std::optional<aitune::EndAtExit> at_exit;  // from when the thread starts
 };
 
 CallQueue::Calls::~Calls() {
-  at_exit.reset();
   Stop();
+  at_exit.reset();
+  if (thread.joinable()) thread.detach();  // it is in exit, in a call's `done`
 }
 
 void CallQueue::Calls::Stop() {
   std::vector<std::shared_ptr<AsyncCall::State>> left;
+  bool is_its_own = false;
   {
     std::lock_guard<std::mutex> lock(mutex);
     is_stopping = true;
+    is_its_own = thread_id == std::this_thread::get_id();
     left.assign(waiting.begin(), waiting.end());
     if (running != nullptr) left.push_back(running);
     waiting.clear();
@@ -178,8 +183,9 @@ void CallQueue::Calls::Stop() {
     call->limit.Cancel();
     call->End(call->limit.Check(), /*unless_begun=*/true);
   }
-  if (thread.joinable() && thread.get_id() != std::this_thread::get_id())
-    thread.join();
+  if (is_its_own) return;
+  std::lock_guard<std::mutex> lock(joining);
+  if (thread.joinable()) thread.join();
 }
 
 void CallQueue::Calls::RunAll() {
@@ -227,6 +233,7 @@ std::unique_ptr<AsyncCall> CallQueue::Add(Work work,
     is_too_late = is_too_late || calls.is_stopping;
     if (!is_too_late && !calls.thread.joinable()) {
       calls.thread = std::thread([&calls] { calls.RunAll(); });
+      calls.thread_id = calls.thread.get_id();
       calls.at_exit.emplace([&calls] { calls.Stop(); });
     }
     if (!is_too_late) calls.waiting.push_back(state);

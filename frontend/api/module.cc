@@ -17,6 +17,7 @@
 #include "frontend/torchscript/model_bytes.h"
 #include "frontend/values/gpu.h"
 #include "runtime/control/control.h"
+#include "runtime/control/end_at_exit.h"
 #include "runtime/cpu/cpu_quota.h"
 #include "runtime/status/status_macros.h"
 
@@ -51,6 +52,7 @@ Module::Module(std::shared_ptr<TorchScriptSource> source, ModuleOptions options)
     : options_(std::move(options)),
       source_(std::move(source)),
       queue_(std::make_unique<CallQueue>()) {
+  aitune::EndAtExit::WatchMainThread();
   report_.module = options_.name;
   report_.error = "it was not tuned";
 }

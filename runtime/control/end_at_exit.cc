@@ -63,13 +63,22 @@ EndAtExit::EndAtExit(std::function<void()> end)
   [[maybe_unused]] static const int handles_forks = pthread_atfork(
       [] { TheRegistry().mutex.lock(); }, [] { TheRegistry().mutex.unlock(); },
       [] { TheRegistry().mutex.unlock(); });
+  WatchMainThread();
+  // Each time: before what was made since the last one.
+  std::atexit(EndAll);
   const std::lock_guard<std::mutex> lock(registry.mutex);
-  const bool is_only = std::none_of(
-      registry.entries.begin(), registry.entries.end(), [](const auto& other) {
-        return static_cast<const Entry*>(other.get())->process == getpid();
-      });
   registry.entries.push_back(entry_);
-  if (is_only) std::atexit(EndAll);
+}
+
+void EndAtExit::WatchMainThread() {
+  struct Watch {
+    ~Watch() {
+      if (gettid() == getpid()) EndAll();
+    }
+    bool is_used = true;
+  };
+  thread_local Watch watch;
+  watch.is_used = true;
 }
 
 EndAtExit::~EndAtExit() {

@@ -1,11 +1,14 @@
 // Ends what threads of ours do before the process does.
 //
 // exit() destroys static objects, of the program and of libraries such as
-// OpenSSL and LLVM, while other threads go on: one that uses them then dies by
-// a signal, and the process with it. A handler of exit that was registered
-// after them runs before: so it is registered when such a thread starts and
-// there is no other. A process that ends by _exit or by a signal destroys
-// nothing.
+// OpenSSL and MLIR, while other threads go on: one that uses them then dies by
+// a signal, and the process with it, or waits for ever. What ends such threads
+// must run before all of these are destroyed, also those that the threads
+// themselves have made: exit() destroys the thread_local objects of its caller
+// first, one of which, in the main thread, does it. Where another thread calls
+// exit, a handler does it, which comes before what was made before the threads
+// started. A main thread that ends by pthread_exit counts as exit(). A process
+// that ends by _exit or by a signal destroys nothing.
 #ifndef AITUNE_RUNTIME_CONTROL_END_AT_EXIT_H_
 #define AITUNE_RUNTIME_CONTROL_END_AT_EXIT_H_
 
@@ -25,6 +28,10 @@ class EndAtExit {
   ~EndAtExit();
   EndAtExit(const EndAtExit&) = delete;
   EndAtExit& operator=(const EndAtExit&) = delete;
+
+  // Has the calling thread, if it is the main one, end all at its end. To be
+  // called where a program begins to use what makes threads. Thread-safe.
+  static void WatchMainThread();
 
   // Whether exit() has been called, after which no thread must be started.
   // Thread-safe.

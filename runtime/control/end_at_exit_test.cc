@@ -30,7 +30,10 @@ int InChild(const Body& body) {
 
 // What a library would destroy at exit, and a thread that uses it.
 struct Library {
-  ~Library() { is_there = false; }
+  ~Library() {
+    is_there = false;
+    usleep(20000);  // for the thread to see it
+  }
   std::atomic<bool> is_there = true;
 };
 struct User {
@@ -61,6 +64,32 @@ TEST(EndAtExit, ThreadsEndBeforeStaticObjectsDo) {
             7);
 }
 
+// As what the thread itself makes at its first use of a library.
+TEST(EndAtExit, ThreadsEndBeforeObjectsThatAreMadeLater) {
+  EXPECT_EQ(InChild([] {
+              static std::atomic<Library*> made = nullptr;
+              struct LateUser {
+                LateUser()
+                    : thread([this] {
+                        while (!is_stopping)
+                          if (made && !made.load()->is_there) _exit(1);
+                      }),
+                      at_exit([this] {
+                        is_stopping = true;
+                        thread.join();
+                      }) {}
+                std::atomic<bool> is_stopping = false;
+                std::thread thread;
+                EndAtExit at_exit;
+              };
+              new LateUser;
+              static Library later;
+              made = &later;
+              exit(7);
+            }),
+            7);
+}
+
 TEST(EndAtExit, ThoseThatHaveEndedAreNotCalled) {
   EXPECT_EQ(InChild([] {
               {
@@ -83,12 +112,12 @@ TEST(EndAtExit, TheThreadItselfMayExit) {
 
 TEST(EndAtExit, SaysThatExitHasBegun) {
   EXPECT_FALSE(EndAtExit::HasBegun());
-  EXPECT_EQ(InChild([] {
-              const EndAtExit entry(
-                  [] { _exit(EndAtExit::HasBegun() ? 7 : 8); });
-              exit(9);
-            }),
-            7);
+  EXPECT_EQ(
+      InChild([] {
+        const EndAtExit entry([] { _exit(EndAtExit::HasBegun() ? 7 : 8); });
+        exit(9);
+      }),
+      7);
 }
 
 // Last: the handler is then registered before what children make.

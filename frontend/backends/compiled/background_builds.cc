@@ -28,8 +28,9 @@ BackgroundBuilds::~BackgroundBuilds() {
     (void)changed_.release();
     return;
   }
-  at_exit_.reset();
   Stop();
+  at_exit_.reset();
+  if (thread_.joinable()) thread_.detach();  // it is in exit, or destroys this
   counts_.pending = 0;
 }
 
@@ -37,10 +38,11 @@ void BackgroundBuilds::Stop() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     is_stopping_ = true;
+    if (thread_id_ == std::this_thread::get_id()) return;
   }
   changed_->notify_all();
-  if (thread_.joinable() && thread_.get_id() != std::this_thread::get_id())
-    thread_.join();
+  std::lock_guard<std::mutex> lock(joining_);
+  if (thread_.joinable()) thread_.join();
 }
 
 bool BackgroundBuilds::Ask(const std::function<Sample()>& copy) {
@@ -51,6 +53,7 @@ bool BackgroundBuilds::Ask(const std::function<Sample()>& copy) {
     if (!thread_.joinable()) {
       if (EndAtExit::HasBegun()) return false;
       thread_ = std::thread([this] { Work(); });
+      thread_id_ = thread_.get_id();
       at_exit_.emplace([this] { Stop(); });
     }
     wanted_ = copy();

@@ -79,6 +79,8 @@ class BackgroundBuilds {
       std::make_unique<std::condition_variable>();
   std::optional<Sample> wanted_;  // until its build has ended
   bool is_stopping_ = false;
+  std::thread::id thread_id_;
+  std::mutex joining_;  // the lock of thread_ once it has started
   std::thread thread_;
   std::optional<EndAtExit> at_exit_;  // from when the thread starts
 };

@@ -32,7 +32,7 @@ int InChild(const Body& body) {
 struct Library {
   ~Library() {
     is_there = false;
-    usleep(20000);  // for the thread to see it
+    usleep(20000);  // the time in which the thread sees it
   }
   std::atomic<bool> is_there = true;
 };

@@ -32,6 +32,18 @@ Value PointEmitter::divide(Value lhs, Value rhs, Division wanted,
       b, location, arith::SubIOp::create(b, location, lhs, remainder), rhs);
 }
 
+Value PointEmitter::division(AffineBinaryOpExpr expr, Value lhs, Value rhs,
+                             int64_t lanes) {
+  const bool isSigned = mayBeNegative(expr.getLHS());
+  if (expr.getKind() == AffineExprKind::Mod)
+    return divide(lhs, rhs, Division::Remainder, isSigned);
+  if (expr.getKind() == AffineExprKind::CeilDiv)
+    lhs = arith::SubIOp::create(b, location,
+                                arith::AddIOp::create(b, location, lhs, rhs),
+                                broadcast(i64(1), lanes));
+  return divide(lhs, rhs, Division::Quotient, isSigned);
+}
+
 Value PointEmitter::materializeUniform(AffineExpr expr) {
   if (auto constant = dyn_cast<AffineConstantExpr>(expr))
     return i64(constant.getValue());
@@ -53,20 +65,8 @@ Value PointEmitter::materializeUniform(AffineExpr expr) {
     return b.createOrFold<arith::AddIOp>(location, lhs, rhs);
   case AffineExprKind::Mul:
     return b.createOrFold<arith::MulIOp>(location, lhs, rhs);
-  case AffineExprKind::Mod:
-  case AffineExprKind::FloorDiv:
-    return divide(lhs, rhs,
-                  expr.getKind() == AffineExprKind::Mod ? Division::Remainder
-                                                        : Division::Quotient,
-                  mayBeNegative(binary.getLHS()));
-  case AffineExprKind::CeilDiv: {
-    Value above = arith::SubIOp::create(
-        b, location, arith::AddIOp::create(b, location, lhs, rhs), i64(1));
-    return divide(above, rhs, Division::Quotient,
-                  mayBeNegative(binary.getLHS()));
-  }
   default:
-    llvm_unreachable("leaves are handled above");
+    return division(binary, lhs, rhs, /*lanes=*/1);
   }
 }
 
@@ -96,21 +96,8 @@ Value PointEmitter::materializeLanes(AffineExpr expr) {
     return arith::AddIOp::create(b, location, lhs, rhs);
   case AffineExprKind::Mul:
     return arith::MulIOp::create(b, location, lhs, rhs);
-  case AffineExprKind::Mod:
-  case AffineExprKind::FloorDiv:
-    return divide(lhs, rhs,
-                  expr.getKind() == AffineExprKind::Mod ? Division::Remainder
-                                                        : Division::Quotient,
-                  mayBeNegative(binary.getLHS()));
-  case AffineExprKind::CeilDiv: {
-    Value one = broadcast(i64(1), lanes);
-    Value above = arith::SubIOp::create(
-        b, location, arith::AddIOp::create(b, location, lhs, rhs), one);
-    return divide(above, rhs, Division::Quotient,
-                  mayBeNegative(binary.getLHS()));
-  }
   default:
-    llvm_unreachable("leaves are handled above");
+    return division(binary, lhs, rhs, lanes);
   }
 }
 

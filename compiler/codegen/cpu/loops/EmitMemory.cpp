@@ -79,22 +79,24 @@ static bool isWithin(RankedTensorType tensor, ArrayRef<AffineExpr> exprs,
       });
 }
 
+Value PointEmitter::isAnyActive(Value mask) {
+  return vector::ReductionOp::create(b, location, vector::CombiningKind::OR,
+                                     mask);
+}
+
 /// `place` in the tensor's `memory`, or that memory itself if no lane of `mask`
 /// is active: a load without lanes raises nothing, but takes hundreds of cycles
 /// where there is no page, as may be where a branch that is not taken would
 /// read.
 Value PointEmitter::placeIfAny(Value mask, Value place, Value memory) {
-  Value any =
-      vector::ReductionOp::create(b, location, vector::CombiningKind::OR, mask);
-  return arith::SelectOp::create(b, location, any, place, memory);
+  return arith::SelectOp::create(b, location, isAnyActive(mask), place, memory);
 }
 
 /// The scalar at `place` in a tensor's `memory`, which is read only if a lane
 /// of `mask` is active, as it may be outside of all memory otherwise; else 0.
 Value PointEmitter::loadIfAny(Value mask, Value place, Value memory,
                               Type type) {
-  Value any =
-      vector::ReductionOp::create(b, location, vector::CombiningKind::OR, mask);
+  Value any = isAnyActive(mask);
   auto one = VectorType::get({1}, type);
   Value isRead = vector::BroadcastOp::create(
       b, location, VectorType::get({1}, any.getType()), any);

@@ -165,6 +165,10 @@ private:
   /// The quotient lhs / rhs rounded down, or the remainder; rhs is positive.
   mlir::Value divide(mlir::Value lhs, mlir::Value rhs, Division wanted,
                      bool mayBeNegative);
+  /// The value of `expr`, a division, of values of its operands with so many
+  /// lanes.
+  mlir::Value division(mlir::AffineBinaryOpExpr expr, mlir::Value lhs,
+                       mlir::Value rhs, int64_t lanes);
   mlir::Value materializeLanes(mlir::AffineExpr expr);
 
   // EmitMemory.cpp
@@ -178,6 +182,7 @@ private:
   /// there is no tile, or the buffer is not in order along its dim.
   mlir::Value loadFromTile(mlir::Value pointer, mlir::Type elementType,
                            const LinearForm &address);
+  mlir::Value isAnyActive(mlir::Value mask);
   mlir::Value placeIfAny(mlir::Value mask, mlir::Value place,
                          mlir::Value memory);
   mlir::Value loadIfAny(mlir::Value mask, mlir::Value place, mlir::Value memory,

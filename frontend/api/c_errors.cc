@@ -1,5 +1,4 @@
 // Errors of the C API.
-#include <algorithm>
 #include <exception>
 #include <new>
 #include <string>

@@ -17,7 +17,7 @@
 #include "frontend/values/torch_util.h"
 #include "runtime/control/call_limit.h"
 #include "runtime/control/control.h"
-#include "runtime/control/end_at_exit.h"
+#include "runtime/control/ending_thread.h"
 
 namespace ait {
 
@@ -155,25 +155,16 @@ struct CallQueue::Calls {
   std::deque<std::shared_ptr<AsyncCall::State>> waiting;
   std::shared_ptr<AsyncCall::State> running;
   bool is_stopping = false;
-  std::thread::id thread_id;
-  std::mutex joining;  // the lock of `thread` once it has started
-  std::thread thread;
-  std::optional<aitune::EndAtExit> at_exit;  // from when the thread starts
+  aitune::EndingThread thread;
 };
 
-CallQueue::Calls::~Calls() {
-  Stop();
-  at_exit.reset();
-  if (thread.joinable()) thread.detach();  // it is in exit, in a call's `done`
-}
+CallQueue::Calls::~Calls() { Stop(); }
 
 void CallQueue::Calls::Stop() {
   std::vector<std::shared_ptr<AsyncCall::State>> left;
-  bool is_its_own = false;
   {
     std::lock_guard<std::mutex> lock(mutex);
     is_stopping = true;
-    is_its_own = thread_id == std::this_thread::get_id();
     left.assign(waiting.begin(), waiting.end());
     if (running != nullptr) left.push_back(running);
     waiting.clear();
@@ -183,9 +174,7 @@ void CallQueue::Calls::Stop() {
     call->limit.Cancel();
     call->End(call->limit.Check(), /*unless_begun=*/true);
   }
-  if (is_its_own) return;
-  std::lock_guard<std::mutex> lock(joining);
-  if (thread.joinable()) thread.join();
+  thread.Join();
 }
 
 void CallQueue::Calls::RunAll() {
@@ -227,16 +216,14 @@ std::unique_ptr<AsyncCall> CallQueue::Add(Work work,
   auto state = std::make_shared<AsyncCall::State>(std::move(work), options);
   std::unique_ptr<AsyncCall> call(new AsyncCall(state));
   Calls& calls = Own();
-  bool is_too_late = aitune::EndAtExit::HasBegun();
+  bool is_too_late = false;
   {
     std::lock_guard<std::mutex> lock(calls.mutex);
-    is_too_late = is_too_late || calls.is_stopping;
-    if (!is_too_late && !calls.thread.joinable()) {
-      calls.thread = std::thread([&calls] { calls.RunAll(); });
-      calls.thread_id = calls.thread.get_id();
-      calls.at_exit.emplace([&calls] { calls.Stop(); });
-    }
-    if (!is_too_late) calls.waiting.push_back(state);
+    is_too_late =
+        calls.is_stopping || (!calls.thread.has_started() &&
+                              !calls.thread.Start([&calls] { calls.RunAll(); },
+                                                  [&calls] { calls.Stop(); }));
+    if (!is_too_late) calls.waiting.push_back(std::move(state));
   }
   if (is_too_late) call->Cancel();
   calls.changed.notify_all();

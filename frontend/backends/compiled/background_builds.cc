@@ -23,14 +23,10 @@ BackgroundBuilds::BackgroundBuilds(std::string model, Build build,
 
 BackgroundBuilds::~BackgroundBuilds() {
   if (is_of_parent()) {
-    // Its thread is not in this process: it can't be joined.
-    new std::thread(std::move(thread_));
     (void)changed_.release();
     return;
   }
   Stop();
-  at_exit_.reset();
-  if (thread_.joinable()) thread_.detach();  // it is in exit, or destroys this
   counts_.pending = 0;
 }
 
@@ -38,11 +34,9 @@ void BackgroundBuilds::Stop() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     is_stopping_ = true;
-    if (thread_id_ == std::this_thread::get_id()) return;
   }
   changed_->notify_all();
-  std::lock_guard<std::mutex> lock(joining_);
-  if (thread_.joinable()) thread_.join();
+  thread_.Join();
 }
 
 bool BackgroundBuilds::Ask(const std::function<Sample()>& copy) {
@@ -50,12 +44,9 @@ bool BackgroundBuilds::Ask(const std::function<Sample()>& copy) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (wanted_.has_value() || is_stopping_) return false;
-    if (!thread_.joinable()) {
-      if (EndAtExit::HasBegun()) return false;
-      thread_ = std::thread([this] { Work(); });
-      thread_id_ = thread_.get_id();
-      at_exit_.emplace([this] { Stop(); });
-    }
+    if (!thread_.has_started() &&
+        !thread_.Start([this] { Work(); }, [this] { Stop(); }))
+      return false;
     wanted_ = copy();
     counts_.pending = 1;
   }

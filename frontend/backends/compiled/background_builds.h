@@ -13,12 +13,11 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "absl/status/status.h"
 #include "runtime/backend/source_model.h"
 #include "runtime/control/call_limit.h"
-#include "runtime/control/end_at_exit.h"
+#include "runtime/control/ending_thread.h"
 
 namespace aitune::frontend {
 
@@ -79,10 +78,7 @@ class BackgroundBuilds {
       std::make_unique<std::condition_variable>();
   std::optional<Sample> wanted_;  // until its build has ended
   bool is_stopping_ = false;
-  std::thread::id thread_id_;
-  std::mutex joining_;  // the lock of thread_ once it has started
-  std::thread thread_;
-  std::optional<EndAtExit> at_exit_;  // from when the thread starts
+  EndingThread thread_;
 };
 
 }  // namespace aitune::frontend

@@ -48,7 +48,7 @@ func.func private @float_row(%x: tensor<1x4096xf8E4M3FN>, %codes: tensor<1024x40
 
 // Codes of a tensor whose scale is known: converted where they are stored.
 // CHECK-LABEL: === float_codes:
-// CHECK: to<e4m3>(
+// CHECK: saturatedTo<e4m3>(
 func.func private @float_codes(%x: tensor<64x1024xbf16>, %scale: tensor<64x1xf32>) -> tensor<64x1024xf8E4M3FN> attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.convert %x : tensor<64x1024xbf16> -> tensor<64x1024xf32>
   %1 = ait.expand %scale : tensor<64x1xf32> -> tensor<64x1024xf32>
@@ -56,4 +56,22 @@ func.func private @float_codes(%x: tensor<64x1024xbf16>, %scale: tensor<64x1xf32
   %3 = ait.clamp %2 {max = 4.480000e+02 : f64, min = -4.480000e+02 : f64} : tensor<64x1024xf32>
   %4 = ait.convert %3 : tensor<64x1024xf32> -> tensor<64x1024xf8E4M3FN>
   return %4 : tensor<64x1024xf8E4M3FN>
+}
+
+// One scale for all tokens, which the kernel before computes, is read behind the
+// wait for that, once for all tiles.
+// CHECK-LABEL: === float_tensor: persistent
+// CHECK: groups.startToMultiply();
+// CHECK-NEXT: const float [[TOKENS:x[0-9]+]] = in2[0];
+// CHECK-NEXT: const float [[WEIGHT:x[0-9]+]] = in3[0];
+// CHECK-NEXT: for (int at = blockIdx.x;
+// CHECK: roundedProduct({{.*}}, [[TOKENS]]);
+func.func private @float_tensor(%x: tensor<1024x2048xf8E4M3FN>, %codes: tensor<4096x2048xf8E4M3FN> {ait.constant}, %scale: tensor<1x1xf32>, %scales: tensor<1xf32> {ait.constant}) -> tensor<1024x4096xbf16> attributes {ait.kind = #ait.kind<matmul>} {
+  %0 = ait.matmul %x, %codes {transpose_rhs} : (tensor<1024x2048xf8E4M3FN>, tensor<4096x2048xf8E4M3FN>) -> tensor<1024x4096xf32>
+  %1 = ait.expand %scale : tensor<1x1xf32> -> tensor<1024x4096xf32>
+  %2 = ait.mul %0, %1 : tensor<1024x4096xf32>
+  %3 = ait.expand %scales : tensor<1xf32> -> tensor<1024x4096xf32>
+  %4 = ait.mul %2, %3 : tensor<1024x4096xf32>
+  %5 = ait.convert %4 : tensor<1024x4096xf32> -> tensor<1024x4096xbf16>
+  return %5 : tensor<1024x4096xbf16>
 }

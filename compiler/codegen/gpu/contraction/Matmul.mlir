@@ -69,7 +69,9 @@ func.func private @bias_gelu(%x: tensor<?x128x768xf16, #batch>, %weight: tensor<
 // CHECK-NEXT: const Rows<half> a{in0, 2048, m0, 4096, 2048};
 // CHECK-NEXT: groups.copy(a, packed + order.column(at) * 524288ll, 2048);
 // CHECK: Core::finishCopying();
-// CHECK: groups.startToMultiply();
+// CHECK-NEXT: return;
+// CHECK-NEXT: }
+// CHECK-NEXT: groups.startToMultiply();
 // CHECK: if (!groups.takes(2048))
 // CHECK-NEXT: continue;
 // CHECK-NEXT: groups.multiply(2048);

@@ -218,17 +218,17 @@ void TileWriter::writePersistent(PointPrinter &printer,
       printer.line("groups.copy(a, " + part("at") + ", " + k + ");");
     });
     printer.line("Core::finishCopying();");
+    printer.line("return;");
   });
-  printer.block("else", noBindings, [&] {
-    printer.line("groups.startToMultiply();");
-    printer.block(loop, noBindings, [&] {
-      printer.line("if (!groups.takes(" + k + "))");
-      printer.line("  continue;");
-      printer.line("groups.multiply(" + k + ");");
-      printer.line("const Index m0 = " + firstRow + ", n0 = " + firstColumn +
-                   ";");
-      writePersistentEpilogue(printer, config);
-    });
+  // What the epilogue reads in the same place for all tiles is loaded here.
+  printer.line("groups.startToMultiply();");
+  printer.block(loop, noBindings, [&] {
+    printer.line("if (!groups.takes(" + k + "))");
+    printer.line("  continue;");
+    printer.line("groups.multiply(" + k + ");");
+    printer.line("const Index m0 = " + firstRow + ", n0 = " + firstColumn +
+                 ";");
+    writePersistentEpilogue(printer, config);
   });
 }
 

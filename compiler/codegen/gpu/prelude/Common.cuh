@@ -48,13 +48,18 @@ template <> struct Convert<bfloat> {
 // From compute capability 8.9 on. The instruction gives the greatest number, 448,
 // for all beyond it; what is nearer to the next one, 480, is NaN here.
 template <> struct Convert<e4m3> {
-  static __device__ __forceinline__ e4m3 from(float x) {
+  static __device__ __forceinline__ e4m3 saturated(float x) {
     unsigned short codes;
-    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(codes) : "f"(0.0f), "f"(fabsf(x) > 464.0f ? __uint_as_float(0x7fffffffu) : x));
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(codes) : "f"(0.0f), "f"(x));
     return {static_cast<unsigned char>(codes)};
+  }
+  static __device__ __forceinline__ e4m3 from(float x) {
+    return saturated(fabsf(x) > 464.0f ? __uint_as_float(0x7fffffffu) : x);
   }
 };
 template <typename T, typename S> __device__ __forceinline__ T to(S x) { return Convert<T>::from(x); }
+// As `to`, but the greatest number of T for all beyond it, infinity too.
+template <typename T> __device__ __forceinline__ T saturatedTo(float x) { return Convert<T>::saturated(x); }
 
 // Reports `value` in entry `number` of the launch's KernelChecks
 // (runtime/cpu/kernel_abi.h).
@@ -175,6 +180,28 @@ __device__ __forceinline__ float quickQuotient(float a, float b) {
   float c;
   asm("div.full.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
   return c;
+}
+
+// a / b for many a and one b, whose reciprocal the compiler computes once, where the
+// generator (text/CodeForms.h) found that the result becomes a code of an 8-bit float:
+// with fewer instructions and registers than a division, which has a branch.
+// Each correction by a reciprocal that is rounded correctly brings the quotient nearer
+// (P. Markstein, "Computation of elementary functions on the IBM RISC System/6000
+// processor", 1990). After two it is as IEEE 754 rounds it, after one it may be the
+// other neighbour if a / b is within 2^-22 units of the last place of the middle of
+// both. That changes a code only where one of them is the middle of two codes, which
+// has 5 bits; no quotient of an a of 11 bits, as 16-bit floats have, is so near to it.
+// Both are scaled by a power of two, so that neither b nor what is left of a is
+// subnormal where the code isn't 0; b's sign goes to a, so that 0 keeps its own. An
+// infinite or invalid quotient has no correction.
+template <int Corrections> __device__ __forceinline__ float codeQuotient(float a, float b) {
+  const float scale = fabsf(b) < 0x1p-80f ? 0x1p60f : fabsf(b) > 0x1p100f ? 0x1p-60f : 1.0f;
+  const float divisor = fabsf(b) * scale, inverse = 1.0f / divisor;
+  const float dividend = a * copysignf(scale, b), first = dividend * inverse, beyond = fmaf(first, divisor, -dividend);
+  float result = fmaf(-beyond, inverse, first);
+  if (Corrections == 2)
+    result = fmaf(-fmaf(result, divisor, -dividend), inverse, result);
+  return fabsf(beyond) < __uint_as_float(0x7f800000u) ? result : first;
 }
 
 // N neighbouring elements, which are loaded and stored 16 bytes at a time, or all

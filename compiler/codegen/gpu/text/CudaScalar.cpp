@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "compiler/codegen/gpu/text/CodeForms.h"
 #include "compiler/codegen/gpu/text/QuickForms.h"
 #include "compiler/dialect/ElementTypes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -179,7 +180,9 @@ std::string convert(Operation *op, Type from, Type to,
   if (isNarrow(to)) {
     if (!isa<FloatType>(from))
       source = "static_cast<float>(" + source + ")";
-    return llvm::formatv("to<{0}>({1})", cudaType(to), source);
+    return llvm::formatv(isSaturatedCode(op) ? "saturatedTo<{0}>({1})"
+                                             : "to<{0}>({1})",
+                         cudaType(to), source);
   }
   if (to.isInteger(1))
     return "(" + source + " & 1) != 0";
@@ -214,6 +217,10 @@ StringRef formPlusOne(Operation *op) {
 std::string spell(Operation *op, Type type, ArrayRef<std::string> x) {
   if (mayBeQuickQuotient(op))
     return call("quickQuotient", x);
+  if (int corrections = countCodeCorrections(op))
+    return call("codeQuotient<" + std::to_string(corrections) + ">", x);
+  if (isOfSaturatedCodes(op))
+    return x[matchPattern(op->getOperand(0), m_Constant()) ? 1 : 0];
   if (Operation *summand = findWhatHasOneAdded(op);
       summand && !formPlusOne(summand).empty())
     return x[op->getOperand(0).getDefiningOp() == summand ? 0 : 1];

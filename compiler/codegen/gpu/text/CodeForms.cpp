@@ -1,0 +1,156 @@
+#include "compiler/codegen/gpu/text/CodeForms.h"
+
+#include "compiler/dialect/ElementTypes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/SmallVector.h"
+
+using namespace mlir;
+
+namespace aitune {
+
+/// The value that an element of a generic's input was in the body of the
+/// elementwise generic that made it; `value` itself if there is none.
+static Value behind(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto generic =
+      argument ? dyn_cast<linalg::GenericOp>(argument.getOwner()->getParentOp())
+               : linalg::GenericOp();
+  if (!generic || argument.getArgNumber() >= generic.getNumDpsInputs())
+    return value;
+  auto input = dyn_cast<OpResult>(
+      generic.getDpsInputOperand(argument.getArgNumber())->get());
+  auto maker = input ? dyn_cast<linalg::GenericOp>(input.getOwner())
+                     : linalg::GenericOp();
+  if (!maker || maker.getNumReductionLoops() != 0)
+    return value;
+  return maker.getBody()->getTerminator()->getOperand(input.getResultNumber());
+}
+
+/// Whether the element `value` is the same along the last axis.
+static bool isSameInRow(Value value) {
+  for (;;) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    auto generic =
+        argument
+            ? dyn_cast<linalg::GenericOp>(argument.getOwner()->getParentOp())
+            : linalg::GenericOp();
+    if (!generic || generic.getNumLoops() == 0)
+      return false;
+    const AffineMap map =
+        generic.getIndexingMapsArray()[argument.getArgNumber()];
+    if (!map.isFunctionOfDim(generic.getNumLoops() - 1))
+      return true;
+    Value maker = behind(value);
+    if (maker == value)
+      return false;
+    value = maker;
+  }
+}
+
+/// The conversion to a code of an 8-bit float that `op` is; else null.
+static arith::TruncFOp asCode(Operation *op) {
+  auto rounding = dyn_cast<arith::TruncFOp>(op);
+  return rounding && mlir::ait::isFloatCode(rounding.getType())
+             ? rounding
+             : arith::TruncFOp();
+}
+
+static double greatestOf(arith::TruncFOp code) {
+  return APFloat::getLargest(
+             cast<FloatType>(code.getType()).getFloatSemantics())
+      .convertToDouble();
+}
+
+/// What `op` bounds by a constant, and the constant: a greatest number if
+/// `isGreatest`, else a least one. Null if it does not.
+static Value boundedBy(Operation *op, double &bound, bool &isGreatest) {
+  if (!op || !isa<arith::MaximumFOp, arith::MinimumFOp>(op))
+    return Value();
+  isGreatest = isa<arith::MinimumFOp>(op);
+  for (unsigned i : {0, 1}) {
+    APFloat number(0.0f);
+    if (!matchPattern(op->getOperand(i), m_ConstantFloat(&number)))
+      continue;
+    bound = number.convertToDouble();
+    return op->getOperand(1 - i);
+  }
+  return Value();
+}
+
+/// Whether all that is made of `op`, with clamps before at most, are codes that
+/// are as `isRight` says.
+static bool endsInCodes(Operation *op,
+                        llvm::function_ref<bool(arith::TruncFOp)> isRight) {
+  llvm::SmallVector<Value> open = {op->getResult(0)};
+  llvm::DenseSet<Value> seen;
+  while (!open.empty()) {
+    Value value = open.pop_back_val();
+    if (!seen.insert(value).second)
+      continue;
+    for (OpOperand &use : value.getUses()) {
+      Operation *user = use.getOwner();
+      double bound;
+      bool isGreatest;
+      if (arith::TruncFOp code = asCode(user)) {
+        if (!isRight(code))
+          return false;
+      } else if (boundedBy(user, bound, isGreatest) == value) {
+        open.push_back(user->getResult(0));
+      } else if (auto generic = dyn_cast<linalg::GenericOp>(user);
+                 generic && generic.getNumReductionLoops() == 0) {
+        open.push_back(generic.getMatchingBlockArgument(&use));
+      } else if (isa<linalg::YieldOp>(user) &&
+                 isa<linalg::GenericOp>(user->getParentOp())) {
+        open.push_back(user->getParentOp()->getResult(use.getOperandNumber()));
+      } else {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+int countCodeCorrections(Operation *op) {
+  auto quotient = dyn_cast<arith::DivFOp>(op);
+  if (!quotient || !quotient.getType().isF32() ||
+      !isSameInRow(quotient.getRhs()) ||
+      !endsInCodes(op, [](arith::TruncFOp) { return true; }))
+    return 0;
+  auto widened = behind(quotient.getLhs()).getDefiningOp<arith::ExtFOp>();
+  return widened && widened.getIn().getType().getIntOrFloatBitWidth() <= 16 ? 1
+                                                                            : 2;
+}
+
+bool isSaturatedCode(Operation *op) {
+  arith::TruncFOp code = asCode(op);
+  if (!code)
+    return false;
+  double outer, inner;
+  bool outerIsGreatest, innerIsGreatest;
+  Value clamped =
+      boundedBy(behind(code.getIn()).getDefiningOp(), outer, outerIsGreatest);
+  if (!clamped ||
+      !boundedBy(behind(clamped).getDefiningOp(), inner, innerIsGreatest) ||
+      outerIsGreatest == innerIsGreatest)
+    return false;
+  const double greatest = greatestOf(code);
+  return outer == (outerIsGreatest ? greatest : -greatest) &&
+         inner == (innerIsGreatest ? greatest : -greatest);
+}
+
+bool isOfSaturatedCodes(Operation *op) {
+  double bound;
+  bool isGreatest;
+  return boundedBy(op, bound, isGreatest) &&
+         endsInCodes(op, [&](arith::TruncFOp code) {
+           const double greatest = greatestOf(code);
+           return isSaturatedCode(code) &&
+                  bound == (isGreatest ? greatest : -greatest);
+         });
+}
+
+} // namespace aitune

@@ -20,7 +20,8 @@ TensorView viewOf(Type type, ArrayRef<int64_t> symbols) {
 /// Asks oneDNN whether it has code for the call on this machine: bfloat16 needs
 /// AVX-512, for one. Of a model with dynamic sizes the largest and the smallest
 /// are asked for; sizes that depend on several symbols may go together at one
-/// end alone. Others are asked for when a candidate is loaded.
+/// end alone, and be negative where they never go together. Others are asked
+/// for when a candidate is loaded.
 absl::Status acceptOnThisMachine(const LibraryMatch &match,
                                  func::FuncOp kernel) {
   auto module = kernel->getParentOfType<ModuleOp>();
@@ -42,6 +43,14 @@ absl::Status acceptOnThisMachine(const LibraryMatch &match,
                ? -1
                : static_cast<int>(operand)});
     const TensorView result = viewOf(match.resultType, sizes);
+    auto hasSizes = [](const TensorView &view) {
+      return llvm::all_of(view.sizes, [](int64_t size) { return size >= 0; });
+    };
+    if (!hasSizes(result) ||
+        !llvm::all_of(operands, [&](const LibraryOperand &operand) {
+          return hasSizes(operand.view);
+        }))
+      continue;
     const absl::Status supported =
         match.call.has_convolution()
             ? Supports(match.call.convolution(), operands, result)

@@ -35,7 +35,8 @@ void addQuantizationPasses(OpPassManager &passManager,
   // A weight is an operand of its matmul then, not of a permute before it.
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());
-  functions.addPass(createSimplify());
+  // A layer with one column stays a matmul, which can be quantised.
+  functions.addPass(createSimplify({/*threadsShareSums=*/true}));
   quant::QuantizationContext context;
   context.gpu = asked.gpu;
   context.pool = std::move(pool);

@@ -48,7 +48,7 @@ void buildTransformPipeline(OpPassManager &passManager,
                         options.constants));
   // Before attention is looked for: its scale and mask stand at the scores
   // then, not behind reshapes and broadcasts.
-  functions.addPass(createSimplify());
+  functions.addPass(createSimplify({device.sharesReductions}));
   // Before softmax is taken apart: attention is recognised by it.
   functions.addPass(createFormAttention());
   // Before the softmax that it makes is taken apart.
@@ -75,7 +75,7 @@ void buildTransformPipeline(OpPassManager &passManager,
     functions.addPass(createMergeMatmuls());
   // Reshapes and broadcasts that would part a contraction from its epilogue
   // move below it.
-  functions.addPass(createSimplify());
+  functions.addPass(createSimplify({device.sharesReductions}));
   // After permutes and reshapes sank below reductions: their axes are then in
   // the order of memory, and as few as can be.
   if (device.sharesReductions)

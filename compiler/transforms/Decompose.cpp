@@ -155,8 +155,9 @@ int64_t countStatic(RankedTensorType type, ArrayRef<int64_t> dims) {
 }
 
 /// Whether `value` is computed element by element from what a convolution or a
-/// pool gives, which will have its channels last.
-bool comesFromWindow(Value value) {
+/// pool gives, which will have its channels last. `reshapes` may stand between,
+/// as behind a convolution of one dimension.
+bool comesFromWindow(Value value, bool reshapes = false) {
   // Steps upwards; a residual network's sums are much longer.
   for (int step = 0; step < 8; ++step) {
     Operation *op = value.getDefiningOp();
@@ -164,7 +165,7 @@ bool comesFromWindow(Value value) {
       return false;
     if (isa<ConvolutionOp, MaxPool2dOp, AvgPool2dOp>(op))
       return true;
-    if (!isPointwise(op))
+    if (!isPointwise(op) && !(reshapes && isa<ReshapeOp>(op)))
       return false;
     value = op->getOperand(0);
   }
@@ -193,6 +194,9 @@ private:
   /// Elements of a group of which the plain sum of a constant was seen 5 times
   /// as far from float64 as eager's mean (799 and more; 256 was not).
   static constexpr int64_t kManyElements = 512;
+  /// The same where one vector lane adds up a channel's elements one by one:
+  /// 128 were 9 times, 320 20 times as far.
+  static constexpr int64_t kManyElementsOfLane = 64;
 
   /// Images of which the groups are too few for the device, and those with
   /// channels last, of which a group of channels is scattered in memory.
@@ -208,8 +212,12 @@ private:
 
   /// Whether a group may have more elements than a plain sum in f32 keeps as
   /// exact as eager's running means do.
-  static bool isMany(RankedTensorType type, ArrayRef<int64_t> dims) {
-    return countStatic(type, dims) >= kManyElements ||
+  bool isMany(GroupNormOp op, RankedTensorType type,
+              ArrayRef<int64_t> dims) const {
+    const bool isOfLane =
+        enoughGroups == 0 && comesFromWindow(op.getInput(), /*reshapes=*/true);
+    return countStatic(type, dims) >=
+               (isOfLane ? kManyElementsOfLane : kManyElements) ||
            llvm::any_of(dims,
                         [&](int64_t dim) { return type.isDynamicDim(dim); });
   }
@@ -219,7 +227,7 @@ private:
   }
 
   /// In one loop over the groups: [N, groups, channels of a group, ...].
-  static Value normalizeGroups(PrimitiveBuilder &b, GroupNormOp op) {
+  Value normalizeGroups(PrimitiveBuilder &b, GroupNormOp op) const {
     SmallVector<AffineExpr> sizes = getSymbolicSizes(op.getType());
     // Without an axis for them where each is all channels, or one.
     const bool isOneGroup = op.getGroups() == 1;
@@ -230,7 +238,7 @@ private:
         isOneGroup ? 1 : 2, static_cast<int64_t>(grouped.size())));
     Value x = readInput(b, b.reshape(op.getInput(), grouped));
     const double eps = op.getEps().convertToDouble();
-    Value normal = isMany(cast<RankedTensorType>(x.getType()), dims)
+    Value normal = isMany(op, cast<RankedTensorType>(x.getType()), dims)
                        ? normalizeManyElements(b, x, dims, eps)
                        : normalize(b, x, dims, eps, /*center=*/true);
     return b.reshape(scaleChannels(b, op, normal, grouped), sizes);

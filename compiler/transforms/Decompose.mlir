@@ -101,6 +101,27 @@ func.func @many_elements(%x: tensor<2x6x1024xf32>) -> tensor<2x6x1024xf32> {
   return %0 : tensor<2x6x1024xf32>
 }
 
+// So it is of fewer behind a convolution, whose channels will be lanes: one of
+// them adds up all of a group, and no other one.
+// CHECK-LABEL: func @elements_of_lanes
+func.func @elements_of_lanes(%x: tensor<2x6x10x10xf32>, %w: tensor<6x6x1x1xf32>) -> (tensor<2x6x10x10xf32>, tensor<2x6x100xf32>, tensor<2x6x10x10xf32>) {
+  // CHECK: %[[Y:.*]] = ait.convolution
+  // CHECK: ait.mean %[[Y]] {dims = array<i64: 2, 3>}
+  // CHECK: ait.mean {{.*}} {dims = array<i64: 2, 3>}
+  // CHECK: ait.mean {{.*}} {dims = array<i64: 2, 3>}
+  // CHECK: %[[R:.*]] = ait.reshape %[[Y]]
+  // CHECK-COUNT-3: ait.mean {{.*}} {dims = array<i64: 2>}
+  // CHECK-COUNT-2: ait.mean
+  // CHECK-NOT: ait.mean
+  // CHECK: return
+  %y = ait.convolution %x, %w {stride = array<i64: 1, 1>, padding = array<i64: 0, 0>, dilation = array<i64: 1, 1>, groups = 1 : i64} : (tensor<2x6x10x10xf32>, tensor<6x6x1x1xf32>) -> tensor<2x6x10x10xf32>
+  %0 = ait.group_norm %y {groups = 6 : i64, eps = 1.0e-5 : f64} : tensor<2x6x10x10xf32> -> tensor<2x6x10x10xf32>
+  %r = ait.reshape %y : tensor<2x6x10x10xf32> -> tensor<2x6x100xf32>
+  %1 = ait.group_norm %r {groups = 6 : i64, eps = 1.0e-5 : f64} : tensor<2x6x100xf32> -> tensor<2x6x100xf32>
+  %2 = ait.group_norm %x {groups = 6 : i64, eps = 1.0e-5 : f64} : tensor<2x6x10x10xf32> -> tensor<2x6x10x10xf32>
+  return %0, %1, %2 : tensor<2x6x10x10xf32>, tensor<2x6x100xf32>, tensor<2x6x10x10xf32>
+}
+
 // Two large groups leave a GPU idle: rows of the image come first, and the
 // variance of all is the mean of theirs and the variance of their means.
 // FEW-LABEL: func @few_large_groups

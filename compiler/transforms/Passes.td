@@ -33,11 +33,15 @@ def Simplify : Pass<"ait-simplify", "mlir::func::FuncOp"> {
       them in place.
     - The right side of a matmul that is the same for all batches gets rank 2;
       transposed operands are read in rows; attention broadcasts its mask
-      itself.
+      itself. Products of a row or a column are sums where that is faster.
     - Arithmetic on ait.full is computed, identities such as x * 1 disappear,
       divisions by powers of two become products.
-    No result changes by a bit.
+    No result changes by a bit, but by the order of such sums.
   }];
+  let options = [
+    Option<"threadsShareSums", "threads-share-sums", "bool", "false",
+           "whether several threads compute a sum, as on a GPU">,
+  ];
   let dependentDialects = ["mlir::ait::AitDialect"];
 }
 

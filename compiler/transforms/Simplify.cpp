@@ -15,12 +15,14 @@ using namespace mlir;
 
 namespace {
 struct Simplify : aitune::impl::SimplifyBase<Simplify> {
+  using SimplifyBase::SimplifyBase;
+
   void runOnOperation() override {
     MLIRContext *context = &getContext();
     RewritePatternSet patterns(context);
     aitune::populateArithmeticPatterns(patterns);
     aitune::populateViewPatterns(patterns);
-    aitune::populateContractionPatterns(patterns);
+    aitune::populateContractionPatterns(patterns, threadsShareSums);
     // Reshapes that meet must merge at once, or each hides the next from the
     // pattern that would move it on.
     ait::ReshapeOp::getCanonicalizationPatterns(patterns, context);

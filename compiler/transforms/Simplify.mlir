@@ -1,9 +1,12 @@
 // RUN: aitune-opt %s -ait-simplify | FileCheck %s
+// RUN: aitune-opt %s -ait-simplify=threads-share-sums=1 | FileCheck %s --check-prefix=SHARED
 
 #r = affine_map<()[s0] -> (s0 * 6, 8)>
 #t = affine_map<()[s0] -> (s0, 6, 8)>
 #n = affine_map<()[s0] -> (s0 * 6, 16)>
 #o = affine_map<()[s0] -> (s0, 6, 16)>
+#many = affine_map<()[s0] -> (s0, 90)>
+#column = affine_map<()[s0] -> (s0, 1)>
 
 // A linear layer on flattened rows, its bias and activation, and the rows
 // unflattened: no reshape is left.
@@ -268,12 +271,33 @@ func.func @few_columns(%x: tensor<6x1x90xf32>, %y: tensor<6x3x90xf32>) -> tensor
   return %0 : tensor<6x1x3xf32>
 }
 
-// Not those of columns that are not in order, of many, or of great depth.
+// Not those of columns that are not in order, of many of little depth, or of
+// many rows of a constant.
 // CHECK-LABEL: func.func @not_sums
-// CHECK-COUNT-3: ait.matmul
-func.func @not_sums(%x: tensor<1x90xf32>, %y: tensor<90x3xf32>, %z: tensor<9x90xf32>, %u: tensor<1x40000xf32>, %v: tensor<40000x1xf32>) -> (tensor<1x3xf32>, tensor<1x9xf32>, tensor<1x1xf32>) {
+// CHECK-COUNT-4: ait.matmul
+// CHECK-NOT: ait.sum
+func.func @not_sums(%x: tensor<1x90xf32>, %y: tensor<90x3xf32>, %z: tensor<9x60xf32>, %u: tensor<100x60xf32>) -> (tensor<1x3xf32>, tensor<1x9xf32>, tensor<100x1xf32>, tensor<1x9xf32>) {
   %0 = ait.matmul %x, %y : (tensor<1x90xf32>, tensor<90x3xf32>) -> tensor<1x3xf32>
-  %1 = ait.matmul %x, %z {transpose_rhs} : (tensor<1x90xf32>, tensor<9x90xf32>) -> tensor<1x9xf32>
-  %2 = ait.matmul %u, %v : (tensor<1x40000xf32>, tensor<40000x1xf32>) -> tensor<1x1xf32>
-  return %0, %1, %2 : tensor<1x3xf32>, tensor<1x9xf32>, tensor<1x1xf32>
+  %short = ait.slice %x {starts = array<i64: 0, 0>, steps = array<i64: 1, 1>} : tensor<1x90xf32> -> tensor<1x60xf32>
+  %1 = ait.matmul %short, %z {transpose_rhs} : (tensor<1x60xf32>, tensor<9x60xf32>) -> tensor<1x9xf32>
+  %2 = ait.matmul %u, %short {transpose_rhs} : (tensor<100x60xf32>, tensor<1x60xf32>) -> tensor<100x1xf32>
+  %w = ait.constant 0 {name = "weight"} : tensor<9x90xf32>
+  %3 = ait.matmul %x, %w {transpose_rhs} : (tensor<1x90xf32>, tensor<9x90xf32>) -> tensor<1x9xf32>
+  return %0, %1, %2, %3 : tensor<1x3xf32>, tensor<1x9xf32>, tensor<100x1xf32>, tensor<1x9xf32>
+}
+
+// Many of them, of float64 and of great depth, are sums where one thread
+// computes each.
+// CHECK-LABEL: func.func @many_sums
+// CHECK-NOT: ait.matmul
+// CHECK-COUNT-4: ait.sum
+// CHECK: return
+// SHARED-LABEL: func.func @many_sums
+// SHARED-COUNT-4: ait.matmul
+func.func @many_sums(%x: tensor<1x90xf32>, %z: tensor<9x90xf32>, %u: tensor<1x40000xf32>, %v: tensor<40000x1xf32>, %a: tensor<?x90xf32, #many>, %d: tensor<9x90xf64>, %e: tensor<90x1xf64>) -> (tensor<1x9xf32>, tensor<1x1xf32>, tensor<?x1xf32, #column>, tensor<9x1xf64>) {
+  %0 = ait.matmul %x, %z {transpose_rhs} : (tensor<1x90xf32>, tensor<9x90xf32>) -> tensor<1x9xf32>
+  %1 = ait.matmul %u, %v : (tensor<1x40000xf32>, tensor<40000x1xf32>) -> tensor<1x1xf32>
+  %2 = ait.matmul %a, %x {transpose_rhs} : (tensor<?x90xf32, #many>, tensor<1x90xf32>) -> tensor<?x1xf32, #column>
+  %3 = ait.matmul %d, %e : (tensor<9x90xf64>, tensor<90x1xf64>) -> tensor<9x1xf64>
+  return %0, %1, %2, %3 : tensor<1x9xf32>, tensor<1x1xf32>, tensor<?x1xf32, #column>, tensor<9x1xf64>
 }

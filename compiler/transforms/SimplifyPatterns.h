@@ -21,8 +21,10 @@ void populatePermutePatterns(mlir::RewritePatternSet &patterns);
 void populateViewPatterns(mlir::RewritePatternSet &patterns);
 
 /// Rewrites contractions so that their kernels can read the operands fast:
-/// shared weights of rank 2, and rows in memory order.
-void populateContractionPatterns(mlir::RewritePatternSet &patterns);
+/// shared weights of rank 2, and rows in memory order. Products of a row or a
+/// column become sums: few of them where `threadsShareSums`, as a GPU's do.
+void populateContractionPatterns(mlir::RewritePatternSet &patterns,
+                                 bool threadsShareSums);
 
 } // namespace aitune
 

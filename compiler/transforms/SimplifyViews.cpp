@@ -102,8 +102,8 @@ private:
   }
 };
 
-/// Reductions of axes that the reshape left alone, or merged of several: these
-/// are reduced together.
+/// Reductions of axes that the reshape left alone, put axes of one element
+/// beside, or merged of several: these are reduced together.
 struct SinkReshapeBelowReduction : RewritePattern {
   SinkReshapeBelowReduction(MLIRContext *context)
       : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
@@ -117,20 +117,27 @@ struct SinkReshapeBelowReduction : RewritePattern {
       return failure();
     SmallVector<AffineExpr> inner =
         getSymbolicSizes(reshape.getInput().getType());
-    auto blocks = findReshapeBlocks(inner, getSymbolicSizes(reshape.getType()));
+    SmallVector<AffineExpr> outer = getSymbolicSizes(reshape.getType());
+    auto blocks = findReshapeBlocks(inner, outer);
     if (!blocks)
       return failure();
     SmallVector<int64_t> dims;
     for (int64_t dim :
          op->getAttrOfType<DenseI64ArrayAttr>("dims").asArrayRef()) {
+      // Axes of one element beside it make no other one of it.
       auto block = llvm::find_if(*blocks, [&](const ReshapeBlock &block) {
-        return block.toBegin == dim && block.toEnd == dim + 1 &&
-               block.fromEnd > block.fromBegin;
+        return block.toBegin <= dim && dim < block.toEnd &&
+               block.fromEnd > block.fromBegin &&
+               llvm::all_of(llvm::seq<int64_t>(block.toBegin, block.toEnd),
+                            [&](int64_t axis) {
+                              return axis == dim || outer[axis] == 1;
+                            });
       });
       if (block == blocks->end())
         return failure();
-      llvm::append_range(dims,
-                         llvm::seq<int64_t>(block->fromBegin, block->fromEnd));
+      for (int64_t axis : llvm::seq<int64_t>(block->fromBegin, block->fromEnd))
+        if (!llvm::is_contained(dims, axis))
+          dims.push_back(axis);
     }
     // An index is one along one axis.
     if (isa<ArgmaxOp, ArgminOp>(op) && dims.size() != 1)

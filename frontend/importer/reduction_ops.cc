@@ -204,6 +204,12 @@ absl::Status BuildMoments(OpImporter& call, bool standard_deviation,
 
 Value Norm(OpImporter& call, Value x, double order,
            llvm::ArrayRef<int64_t> dims) {
+  // Of one number LibTorch takes the magnitude, whose powers may overflow.
+  const bool is_of_one = llvm::all_of(dims, [&](int64_t dim) {
+    return call.StaticSize(call.SizesOf(x)[dim]) == 1;
+  });
+  if (is_of_one && order != 0)
+    return call.Reduce<ait::SumOp>(call.Unary<ait::AbsOp>(x), dims);
   if (order == 2)
     return call.Unary<ait::SqrtOp>(
         call.Reduce<ait::SumOp>(call.Multiply(x, x), dims));

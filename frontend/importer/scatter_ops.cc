@@ -109,6 +109,8 @@ absl::StatusOr<Value> AddEntries(OpImporter& call, Value self, int64_t dim,
   Value last = call.ToComputeType(call.Transpose(source, dim, rank - 1));
   Sizes table = call.SizesOf(last);
   table.insert(table.end() - 1, call.SizesOf(self)[dim]);
+  if (call.ComparesTooMany(table))
+    return Reject("LibTorch is faster for so many sums of entries");
   Value named = NamedBy(call, index, call.SizesOf(self)[dim]);
   Value is_named =
       AlongAxis(call, IsNamed(call, named), dim, call.SizesOf(self));

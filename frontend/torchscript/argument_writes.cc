@@ -90,18 +90,23 @@ bool IsOfModel(const Value* value) {
   return object == node->owningGraph()->inputs()[0];
 }
 
-bool IsNew(const Value* value);
+bool IsNew(const Value* value, bool lists_change);
 
-bool AreNew(const Node* node) {
-  return std::all_of(node->inputs().begin(), node->inputs().end(),
-                     [](const Value* input) {
-                       return !HoldsTensors(input->type()) || IsNew(input);
-                     });
+bool AreNew(const Node* node, bool lists_change) {
+  return std::all_of(
+      node->inputs().begin(), node->inputs().end(), [&](const Value* input) {
+        return !HoldsTensors(input->type()) || IsNew(input, lists_change);
+      });
 }
 
 // Whether operators of the program make all tensors of `value`, or what they
-// are views of, in a program that changes no contents.
-bool IsNew(const Value* value) {
+// are views of. An element of a list or dict may be one that was put there
+// later, if `lists_change`.
+bool IsNew(const Value* value, bool lists_change) {
+  const c10::TypeKind type = value->type()->kind();
+  if (lists_change &&
+      (type == c10::TypeKind::ListType || type == c10::TypeKind::DictType))
+    return false;
   const Node* node = value->node();
   switch (node->kind()) {
     case c10::prim::ListConstruct:
@@ -109,11 +114,12 @@ bool IsNew(const Value* value) {
     case c10::prim::TupleConstruct:
     case c10::prim::TupleIndex:
     case c10::prim::TupleUnpack:
-      return AreNew(node);
+      return AreNew(node, lists_change);
     case c10::prim::If:
       return std::all_of(node->blocks().begin(), node->blocks().end(),
                          [&](const Block* block) {
-                           return IsNew(block->outputs()[value->offset()]);
+                           return IsNew(block->outputs()[value->offset()],
+                                        lists_change);
                          });
     default:
       break;
@@ -125,7 +131,7 @@ bool IsNew(const Value* value) {
   const bool is_fresh =
       schema->returns()[value->offset()].alias_info() == nullptr &&
       IsTensor(*value);
-  return is_fresh || AreNew(node);
+  return is_fresh || AreNew(node, lists_change);
 }
 
 // Whether `value` is a view that is another tensor than the one it is of.
@@ -168,13 +174,6 @@ std::vector<const Value*> ResizedTensors(const Node& node) {
 
 void ShowUnsaidViews(Graph& graph) { ShowUnsaidViews(*graph.block()); }
 
-bool HoldsTensors(const c10::TypePtr& type) {
-  return type->isSubtypeOf(*c10::TensorType::get()) ||
-         type->kind() == c10::TypeKind::AnyType ||
-         std::any_of(type->containedTypes().begin(),
-                     type->containedTypes().end(), HoldsTensors);
-}
-
 ArgumentWrites FindArgumentWrites(const std::shared_ptr<Graph>& graph) {
   const bool writes = AnyNode(graph->block(), [](Node* node) {
     return !WrittenTensors(*node).empty();
@@ -183,13 +182,18 @@ ArgumentWrites FindArgumentWrites(const std::shared_ptr<Graph>& graph) {
   const bool sets_attributes = AnyNode(graph->block(), [](Node* node) {
     return node->kind() == c10::prim::SetAttr;
   });
-  const bool changes_contents = AnyNode(
+  const bool sets_memory = AnyNode(graph->block(), [](Node* node) {
+    return node->kind() == c10::aten::set_ ||
+           node->kind() == c10::aten::set_data;
+  });
+  const bool lists_change = AnyNode(
       graph->block(), [](Node* node) { return ChangesContents(*node); });
   const torch::jit::AliasDb aliases(graph);
   const auto arguments = graph->inputs().slice(1);  // without the model
   const auto is_of_argument = [&](const Value* written) {
     if (!sets_attributes && IsOfModel(written)) return false;
-    if (!changes_contents && IsNew(written)) return false;
+    if (!sets_memory && !sets_attributes && IsNew(written, lists_change))
+      return false;
     return std::any_of(
         arguments.begin(), arguments.end(), [&](Value* argument) {
           return aliases.mayContainAlias(const_cast<Value*>(written), argument);

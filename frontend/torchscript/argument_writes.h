@@ -19,9 +19,6 @@ namespace aitune::frontend {
 // LibTorch's exceptions.
 void ShowUnsaidViews(torch::jit::Graph& graph);
 
-// Whether a value of the type is or may hold a tensor. Thread-safe.
-bool HoldsTensors(const c10::TypePtr& type);
-
 // The first operators that do something to a tensor that an argument is or
 // holds; null: none does.
 struct ArgumentWrites {

@@ -292,6 +292,11 @@ InputQueries FindInputQueries(const Model& model) {
     const ArgumentWrites writes = FindArgumentWrites(graph);
     if (writes.write != nullptr) found.write = CallText(*writes.write);
     found.own_arguments = FindTensorKeys(model);
+    if (const std::string query = FindIn(
+            *graph->block(), std::set<std::string>{"aten::is_inference"});
+        !query.empty())
+      found.own_arguments = absl::StrCat(
+          query, " depends on the mode in which the caller made an argument");
     if (writes.resize != nullptr)
       found.own_arguments = absl::StrCat(
           CallText(*writes.resize), " may change the sizes of an argument");

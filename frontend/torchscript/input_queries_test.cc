@@ -54,6 +54,34 @@ TEST(InputQueries, FindWhatAProgramAsks) {
   EXPECT_THAT(none.identity + none.gradient + none.write, IsEmpty());
 }
 
+// What a list holds may be an argument, but what an operator makes is none,
+// whatever lists change; and lists of numbers hold no tensors.
+TEST(InputQueries, WritesToNewTensorsAreNoneWhereListsChange) {
+  EXPECT_THAT(Queries("  m = torch.zeros_like(x).masked_fill_(y > 0, 1.0)\n"
+                      "  l = [x]\n  l.append(m)\n  return x + l[1]\n")
+                  .write,
+              IsEmpty());
+  EXPECT_THAT(Queries("  l = [x]\n  l.append(torch.zeros_like(x))\n"
+                      "  return l[0].add_(1)\n")
+                  .write,
+              StartsWith("aten::add_"));
+  EXPECT_THAT(Queries("  l = list(torch.relu(x).chunk(2))\n  l.append(y)\n"
+                      "  return l[2].add_(1)\n")
+                  .write,
+              StartsWith("aten::add_"));
+  EXPECT_THAT(Queries("  l: List[bool] = []\n  l.append(x.dim() > 1)\n"
+                      "  return torch.relu(x).chunk(2)[0].add_(y)\n")
+                  .write,
+              IsEmpty());
+}
+
+TEST(InputQueries, TheModeInWhichTensorsAreMadeIsTheCallers) {
+  EXPECT_THAT(Queries("  if x.is_inference():\n    return x + 1\n"
+                      "  return x - 1\n")
+                  .own_arguments,
+              StartsWith("aten::is_inference"));
+}
+
 // Of normalisations, whose schemas do not say that they update statistics.
 TEST(InputQueries, FindHiddenWritesToArguments) {
   const auto write = [](const char* training) {

@@ -81,6 +81,13 @@ bool WritesOnlyContainer(const torch::jit::Node& node) {
          names->count(node.kind().toQualString()) > 0;
 }
 
+bool HoldsTensors(const c10::TypePtr& type) {
+  return type->isSubtypeOf(*c10::TensorType::get()) ||
+         type->kind() == c10::TypeKind::AnyType ||
+         std::any_of(type->containedTypes().begin(),
+                     type->containedTypes().end(), HoldsTensors);
+}
+
 std::vector<const torch::jit::Value*> WrittenTensors(
     const torch::jit::Node& node) {
   std::vector<const torch::jit::Value*> written;
@@ -106,8 +113,10 @@ bool ChangesContents(const torch::jit::Node& node) {
       "prim::SetAttr", "aten::set_", "aten::set_data"};
   if (names->count(node.kind().toQualString()) > 0) return true;
   const std::vector<size_t> written = WrittenArguments(node);
-  return std::any_of(written.begin(), written.end(),
-                     [&](size_t i) { return !IsTensor(*node.inputs()[i]); });
+  return std::any_of(written.begin(), written.end(), [&](size_t i) {
+    const torch::jit::Value& value = *node.inputs()[i];
+    return !IsTensor(value) && HoldsTensors(value.type());
+  });
 }
 
 }  // namespace aitune::frontend

@@ -35,6 +35,9 @@ std::vector<const torch::jit::Value*> WrittenTensors(
 // after the call, as with t_(), resize_() and results that are given (out=).
 bool MayChangeSizes(const c10::FunctionSchema& schema, size_t argument);
 
+// Whether a value of the type is or may hold a tensor. Thread-safe.
+bool HoldsTensors(const c10::TypePtr& type);
+
 // Whether the node changes which tensors a list, dict or object holds, or which
 // memory a tensor has. Thread-safe.
 bool ChangesContents(const torch::jit::Node& node);

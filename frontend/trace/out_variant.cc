@@ -42,6 +42,8 @@ bool IsComposite(const c10::OperatorHandle& op) {
 
 std::optional<OutVariant> FindOutVariant(const std::string& name,
                                          const std::string& overload) {
+  // Of a vector it gives the memory other sizes on the way, with a warning.
+  if (name == "aten::matmul") return std::nullopt;
   c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
   const auto functional = dispatcher.findSchema({name, overload});
   // A view is no computation, and another tensor's memory is not written.

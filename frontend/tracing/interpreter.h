@@ -444,6 +444,9 @@ class Interpreter {
   std::unordered_map<std::string, std::vector<SizeFunctionRef>> checked_calls_;
   // Operators without an implementation for the meta device.
   std::unordered_set<std::string> no_meta_;
+  // The calls of an operator that raised on the meta device and then with
+  // memory, too; a negative number once one did not.
+  std::unordered_map<std::string, int> confirmed_errors_;
 
   std::vector<PossibleView> possible_views_;
   std::unordered_map<torch::jit::Value*, ProbedRef> environment_;

@@ -66,7 +66,6 @@ bool IsMetadataQuery(const c10::FunctionSchema& schema) {
                                 "aten::is_signed",
                                 "aten::get_device",
                                 "aten::is_same_size",
-                                "aten::is_inference",
                                 "aten::is_conj",
                                 "aten::is_neg",
                                 "aten::result_type",

@@ -13,8 +13,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/fatal_operators.h"
+#include "frontend/tracing/convolution_sizes.h"
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/operator_traits.h"
+#include "frontend/tracing/padding_sizes.h"
 #include "frontend/tracing/probe_run.h"
 #include "frontend/values/pytree.h"
 #include "frontend/values/torch_util.h"
@@ -34,6 +36,9 @@ constexpr size_t kCheckedPoints = 160;
 constexpr int64_t kMaxElements = int64_t{1} << 21;
 constexpr size_t kRealPoints = 12;
 constexpr int64_t kSmallElements = int64_t{1} << 14;
+// An error on the meta device is believed, of more than kSmallElements, once so
+// many calls of the operator raised with memory, too.
+constexpr int kConfirmedErrors = 3;
 
 // The tensors that `value` is or holds.
 std::vector<at::Tensor> TensorsOf(const c10::IValue& value) {
@@ -84,71 +89,6 @@ int64_t CountElements(const std::vector<c10::IValue>& stack) {
   return elements;
 }
 
-bool IsConvolution(const std::string& name) {
-  return name == "aten::conv1d" || name == "aten::conv2d" ||
-         name == "aten::conv3d" || name == "aten::convolution" ||
-         name == "aten::_convolution" ||
-         absl::StartsWith(name, "aten::conv_transpose");
-}
-
-// The result's sizes of a convolution, whose formula is that of
-// torch.nn.Conv2d's and ConvTranspose2d's documentation; nothing where LibTorch
-// refuses.
-std::optional<Sizes> ConvolutionSizes(const c10::FunctionSchema& schema,
-                                      const std::vector<c10::IValue>& stack) {
-  const auto find = [&](const char* name) -> const c10::IValue* {
-    const std::optional<size_t> position = FindArgument(schema, name);
-    return position && *position < stack.size() ? &stack[*position] : nullptr;
-  };
-  const at::Tensor& input = stack[0].toTensor();
-  const at::Tensor& weight = stack[1].toTensor();
-  const int64_t spatial = weight.dim() - 2;
-  const bool batched = input.dim() == weight.dim();
-  const auto number = [&](const char* name, int64_t axis, int64_t otherwise) {
-    const c10::IValue* value = find(name);
-    if (value == nullptr || !value->isIntList()) return otherwise;
-    const std::vector<int64_t> list = value->toIntVector();
-    if (list.empty()) return otherwise;
-    return list[list.size() == 1 ? 0 : static_cast<size_t>(axis)];
-  };
-  const c10::IValue* padding_mode = find("padding");
-  const bool same = padding_mode != nullptr && padding_mode->isString() &&
-                    padding_mode->toStringRef() == "same";
-  const c10::IValue* flag = find("transposed");
-  const bool transposed = absl::StrContains(schema.name(), "transpose") ||
-                          (flag != nullptr && flag->isBool() && flag->toBool());
-  const c10::IValue* groups_value = find("groups");
-  const int64_t groups = groups_value != nullptr && groups_value->isInt()
-                             ? groups_value->toInt()
-                             : 1;
-  const int64_t channel_axis = batched ? 1 : 0;
-  const int64_t channels = input.size(channel_axis);
-  if (channels != (transposed ? weight.size(0) : weight.size(1) * groups))
-    return std::nullopt;
-  // LibTorch takes no images without pixels, unless there are no images.
-  const bool has_images = channels > 0 && (!batched || input.size(0) > 0);
-  if (has_images && input.numel() == 0) return std::nullopt;
-  std::vector<int64_t> result = input.sizes().vec();
-  result[static_cast<size_t>(channel_axis)] =
-      transposed ? weight.size(1) * groups : weight.size(0);
-  for (int64_t axis = 0; axis < spatial; ++axis) {
-    int64_t& size = result[static_cast<size_t>(channel_axis + 1 + axis)];
-    const int64_t dilation = number("dilation", axis, 1);
-    const int64_t reach = dilation * (weight.size(axis + 2) - 1) + 1;
-    const int64_t stride = number("stride", axis, 1);
-    const int64_t padding = number("padding", axis, 0);
-    if (transposed) {
-      size = (size - 1) * stride - 2 * padding + reach +
-             number("output_padding", axis, 0);
-    } else if (!same) {
-      if (size + 2 * padding < reach) return std::nullopt;
-      size = (size + 2 * padding - reach) / stride + 1;
-    }
-    if (size < (transposed ? 1 : 0)) return std::nullopt;
-  }
-  return Sizes{result};
-}
-
 // Has a call that makes a tensor of sizes that it is given, as zeros and
 // new_full do, make one without memory. Whether its other arguments raise, as a
 // number beyond the dtype does, is seen of one element, with `run`.
@@ -185,9 +125,9 @@ ShapesAt Interpreter::FindShapes(const ShapeQuery& query,
                                  absl::Span<const int64_t> point) {
   const c10::InferenceMode inference;
   ShapesAt found;
-  bool takes_tensors = false;
+  bool takes_tensors = false, has_formula = IsConvolution(query.schema->name());
   const auto attempt = [&](bool real) -> absl::Status {
-    SizeEvaluator evaluator(point, real);
+    SizeEvaluator evaluator(point, real, kMaxElements);
     std::vector<c10::IValue> stack;
     for (const SizeFunctionRef& function :
          real ? query.contents : query.shapes) {
@@ -201,6 +141,15 @@ ShapesAt Interpreter::FindShapes(const ShapeQuery& query,
         return absl::OkStatus();
       }
       return absl::InvalidArgumentError("the convolution has no result");
+    }
+    if (!real && IsPadding(*query.schema, stack)) {
+      has_formula = true;
+      if (std::optional<Sizes> sizes = PaddingSizes(*query.schema, stack)) {
+        found.sizes = *std::move(sizes);
+        found.is_other_view.push_back(false);
+        return absl::OkStatus();
+      }
+      return absl::InvalidArgumentError("the padding has no result");
     }
     if (real && found.elements > kMaxElements)
       return absl::UnavailableError("the operator takes too long");
@@ -237,7 +186,7 @@ ShapesAt Interpreter::FindShapes(const ShapeQuery& query,
   // running them (pixel_unshuffle those of its argument), and running them
   // costs nothing.
   if (status.ok() && takes_tensors && found.elements == 0 &&
-      !NeedsView(*query.schema) && !IsConvolution(query.schema->name()) &&
+      !NeedsView(*query.schema) && !has_formula &&
       !query.schema->is_mutable()) {
     const ShapesAt without = found;
     found.sizes.clear();
@@ -248,14 +197,26 @@ ShapesAt Interpreter::FindShapes(const ShapeQuery& query,
       status = absl::OkStatus();
     }
   }
-  // Without elements it is as certain that a convolution or a view raises.
-  if (!status.ok() && !IsConvolution(query.schema->name()) &&
+  // Without elements it is as certain that a formula has none or a view raises.
+  if (!status.ok() && !has_formula &&
       (!NeedsView(*query.schema) || SaysNotImplemented(status.message()))) {
+    const bool is_error = absl::IsInvalidArgument(status) &&
+                          !SaysNotImplemented(status.message());
+    int& confirmed = confirmed_errors_[name];
+    if (is_error && confirmed >= kConfirmedErrors &&
+        found.elements > kSmallElements) {
+      found.known = found.raises = true;
+      return found;
+    }
     if (SaysNotImplemented(status.message())) no_meta_.insert(name);
     found.sizes.clear();
     found.real = true;
     const absl::Status without = status;
     status = attempt(/*real=*/true);
+    if (is_error && confirmed >= 0) {
+      if (status.ok()) confirmed = -1;
+      if (absl::IsInvalidArgument(status)) ++confirmed;
+    }
     if (absl::IsUnavailable(status) && !SaysNotImplemented(without.message()))
       status = without;
   }
@@ -268,7 +229,7 @@ absl::Status Interpreter::ErrorAtAnchor(const ShapeQuery& query) const {
   // What writes to its arguments can't be run again with others.
   if (query.schema->is_mutable()) return absl::OkStatus();
   const c10::InferenceMode inference;
-  SizeEvaluator evaluator(region_.anchor(), /*real=*/true);
+  SizeEvaluator evaluator(region_.anchor(), /*real=*/true, kMaxElements);
   std::vector<c10::IValue> stack;
   std::unordered_set<const at::TensorImpl*> made_up;
   for (const SizeFunctionRef& content : query.contents) {

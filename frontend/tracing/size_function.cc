@@ -160,6 +160,17 @@ absl::StatusOr<c10::IValue> SizeEvaluator::Evaluate(
   return value;
 }
 
+namespace {
+
+// Whether a tensor of these sizes has more than `most` elements.
+bool IsMoreThan(absl::Span<const int64_t> sizes, int64_t most) {
+  if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return false;
+  for (const int64_t size : sizes) most /= size;
+  return most == 0;
+}
+
+}  // namespace
+
 absl::StatusOr<c10::IValue> SizeEvaluator::Make(const SizeFunction& function) {
   if (function.kind == Kind::kShape) {
     std::vector<int64_t> sizes;
@@ -168,6 +179,8 @@ absl::StatusOr<c10::IValue> SizeEvaluator::Make(const SizeFunction& function) {
     if (std::any_of(sizes.begin(), sizes.end(),
                     [](int64_t size) { return size < 0; }))
       return absl::InvalidArgumentError("a size would be negative");
+    if (real_ && IsMoreThan(sizes, most_elements_))
+      return absl::UnavailableError("a tensor has too many elements");
     const at::TensorOptions options = at::TensorOptions()
                                           .dtype(function.dtype)
                                           .device(real_ ? at::kCPU : at::kMeta);

@@ -14,6 +14,7 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -89,11 +90,16 @@ struct SizeFunction {
 class SizeEvaluator {
  public:
   // `point` has one size for each symbol. Tensors of which only the sizes are
-  // known are on the meta device or, with `real`, zeros on the CPU.
-  SizeEvaluator(absl::Span<const int64_t> point, bool real)
-      : point_(point.begin(), point.end()), real_(real) {}
+  // known are on the meta device or, with `real`, zeros on the CPU, of at most
+  // `most_elements` elements each.
+  SizeEvaluator(absl::Span<const int64_t> point, bool real,
+                int64_t most_elements = std::numeric_limits<int64_t>::max())
+      : point_(point.begin(), point.end()),
+        real_(real),
+        most_elements_(most_elements) {}
 
-  // The value of the function. kInvalidArgument when an operator raises.
+  // The value of the function. kInvalidArgument when an operator raises,
+  // kUnavailable where a tensor would have too many elements.
   absl::StatusOr<c10::IValue> Evaluate(const SizeFunctionRef& function);
 
  private:
@@ -101,6 +107,7 @@ class SizeEvaluator {
 
   const std::vector<int64_t> point_;
   const bool real_;
+  const int64_t most_elements_;
   std::unordered_map<const SizeFunction*, c10::IValue> known_;
 };
 

@@ -195,7 +195,8 @@ absl::StatusOr<std::unique_ptr<LibraryCall>> Finish(
                                        weights, std::move(exact));
 }
 
-absl::StatusOr<std::unique_ptr<LibraryCall>> Make(
+// Throws dnnl::error for what oneDNN refuses, a descriptor too.
+absl::StatusOr<std::unique_ptr<LibraryCall>> MakeOrThrow(
     const ConvolutionCall& call, absl::Span<const LibraryOperand> inputs,
     const TensorView& output, int in_place, WeightCache* weights) {
   AITUNE_ASSIGN_OR_RETURN(const Shape shape, CheckShape(call, inputs, output));
@@ -266,8 +267,14 @@ absl::StatusOr<std::unique_ptr<LibraryCall>> Make(
                             onednn::ToOneDnn(bias.view.dtype, "the bias"));
     parts.bias = memory::desc({shape.destination[1]}, type, Dims{1});
   }
+  return Finish(shape, std::move(parts), inputs, weights);
+}
+
+absl::StatusOr<std::unique_ptr<LibraryCall>> Make(
+    const ConvolutionCall& call, absl::Span<const LibraryOperand> inputs,
+    const TensorView& output, int in_place, WeightCache* weights) {
   try {
-    return Finish(shape, std::move(parts), inputs, weights);
+    return MakeOrThrow(call, inputs, output, in_place, weights);
   } catch (const dnnl::error& error) {
     return absl::UnimplementedError(absl::StrCat(
         "convolution of ", SizesToString(inputs[0].view.sizes),

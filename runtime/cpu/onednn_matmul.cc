@@ -142,6 +142,7 @@ std::vector<View> Views(const MatmulCall& call, const Shape& shape,
   return views;
 }
 
+// Throws dnnl::error for what oneDNN refuses, a descriptor too.
 absl::StatusOr<std::unique_ptr<LibraryCall>> MakeWithView(
     const MatmulCall& call, absl::Span<const LibraryOperand> inputs,
     const TensorView& output, int in_place, WeightCache* weights,
@@ -207,22 +208,16 @@ absl::StatusOr<std::unique_ptr<LibraryCall>> MakeWithView(
     AITUNE_ASSIGN_OR_RETURN(parts.bias,
                             describe(inputs[parts.post_ops.bias], true));
   }
-  try {
-    const dnnl::matmul::primitive_desc descriptor =
-        parts.post_ops.bias >= 0
-            ? dnnl::matmul::primitive_desc(
-                  onednn::Engine(), parts.source, parts.weights, parts.bias,
-                  parts.destination, parts.post_ops.attributes)
-            : dnnl::matmul::primitive_desc(onednn::Engine(), parts.source,
-                                           parts.weights, parts.destination,
-                                           parts.post_ops.attributes);
-    return onednn::FinishCall<dnnl::matmul>(descriptor, std::move(parts),
-                                            inputs, weights);
-  } catch (const dnnl::error& error) {
-    return absl::UnimplementedError(absl::StrCat(
-        Describe(call, inputs, output), ": oneDNN has no code for it on this ",
-        "machine (", error.what(), ")"));
-  }
+  const dnnl::matmul::primitive_desc descriptor =
+      parts.post_ops.bias >= 0
+          ? dnnl::matmul::primitive_desc(
+                onednn::Engine(), parts.source, parts.weights, parts.bias,
+                parts.destination, parts.post_ops.attributes)
+          : dnnl::matmul::primitive_desc(onednn::Engine(), parts.source,
+                                         parts.weights, parts.destination,
+                                         parts.post_ops.attributes);
+  return onednn::FinishCall<dnnl::matmul>(descriptor, std::move(parts), inputs,
+                                          weights);
 }
 
 absl::StatusOr<std::unique_ptr<LibraryCall>> Make(
@@ -235,10 +230,18 @@ absl::StatusOr<std::unique_ptr<LibraryCall>> Make(
   }
   absl::Status first_error;
   for (const View& view : Views(call, shape, output)) {
-    absl::StatusOr<std::unique_ptr<LibraryCall>> made =
-        MakeWithView(call, inputs, output, in_place, weights, shape, view);
-    if (made.ok()) return made;
-    if (first_error.ok()) first_error = made.status();
+    absl::Status error;
+    try {
+      absl::StatusOr<std::unique_ptr<LibraryCall>> made =
+          MakeWithView(call, inputs, output, in_place, weights, shape, view);
+      if (made.ok()) return made;
+      error = made.status();
+    } catch (const dnnl::error& refusal) {
+      error = absl::UnimplementedError(absl::StrCat(
+          Describe(call, inputs, output), ": oneDNN has no code for it on ",
+          "this machine (", refusal.what(), ")"));
+    }
+    if (first_error.ok()) first_error = error;
   }
   return first_error;
 }

@@ -4,7 +4,7 @@
     run_gpu_quantized.py AITUNE [MODEL:BATCH[xLENGTH]...] [--schemes NAME,...]
                          [--verdict] [--json FILE] [--models FOLDER]
                          [--jobs N] [--until SECONDS] [--rounds N]
-                         [--row-seconds SECONDS] [--make-only]
+                         [--row-seconds SECONDS] [--warm SECONDS] [--make-only]
 
 Schemes: int8wo, int8dq, fp8wo, fp8dq (with a scale a row), each in bfloat16 and
 with the same configuration in both. The models are those of quantized_models.py.
@@ -17,7 +17,9 @@ that gain.
 Each is a process of its own. They are made first: N of the peers at a time, ours
 one by one, on a second GPU if there is one; only one process measures on a GPU at
 a time. What is not made after --until seconds is left out. Then they are
-timed in turn, round after round, while nothing else runs:
+timed in turn, round after round, each round in another order, while nothing else
+runs. Each runs by itself for --warm seconds before: large products take all of the
+power that a GPU may have, so that its clock depends on what has just run.
 
     device   20 calls queued one behind the other, a twentieth of what events
              around them say: the time of the GPU, if it takes longer than the
@@ -36,6 +38,7 @@ import contextlib
 import fcntl
 import json
 import os
+import random
 import signal
 import statistics
 import subprocess
@@ -306,10 +309,14 @@ class Race:
                 keys.remove(key)
         self.tell(f"{spec}: outputs are compared")
         begun = time.time()
+        orders = random.Random(1)
         for done in range(self.options.rounds):
             if done >= 3 and time.time() - begun > self.options.row_seconds:
                 break
-            for key in keys:
+            for key in orders.sample(keys, len(keys)):
+                warm = time.time() + self.options.warm
+                while time.time() < warm:
+                    self.ready[key].ask(str(QUEUED))
                 times[key]["device"].append(1e3 * float(self.ready[key].ask(str(QUEUED))))
                 times[key]["call"].append(1e3 * float(self.ready[key].ask()))
         builds = []
@@ -385,6 +392,7 @@ def main():
     parser.add_argument("--until", type=float, default=3600)
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--row-seconds", type=float, default=60, help="most time for the rounds of a row; 3 at least")
+    parser.add_argument("--warm", type=float, default=0.3, help="of each contestant before it is timed in a round")
     parser.add_argument("--options", default="", help="more options of aitune")
     parser.add_argument("--make-only", action="store_true")
     parser.add_argument("--peer", help=argparse.SUPPRESS)

@@ -74,20 +74,11 @@ void extendAsIntegers(FPExtInst &extension) {
   extension.eraseFromParent();
 }
 
-/// Whether the result is a whole number near the operand, or one of the
-/// operands, up to its sign: a bfloat if these are.
-bool isExactInBfloat(Intrinsic::ID id) {
+/// Whether the result is a whole number near the operand.
+bool isRounding(Intrinsic::ID id) {
   switch (id) {
   case Intrinsic::ceil:
-  case Intrinsic::copysign:
-  case Intrinsic::fabs:
   case Intrinsic::floor:
-  case Intrinsic::maximum:
-  case Intrinsic::maximumnum:
-  case Intrinsic::maxnum:
-  case Intrinsic::minimum:
-  case Intrinsic::minimumnum:
-  case Intrinsic::minnum:
   case Intrinsic::nearbyint:
   case Intrinsic::rint:
   case Intrinsic::round:
@@ -97,6 +88,58 @@ bool isExactInBfloat(Intrinsic::ID id) {
   default:
     return false;
   }
+}
+
+/// Whether the result is a whole number near the operand, or one of the
+/// operands, up to its sign: a bfloat if these are.
+bool isExactInBfloat(Intrinsic::ID id) {
+  switch (id) {
+  case Intrinsic::copysign:
+  case Intrinsic::fabs:
+  case Intrinsic::maximum:
+  case Intrinsic::maximumnum:
+  case Intrinsic::maxnum:
+  case Intrinsic::minimum:
+  case Intrinsic::minimumnum:
+  case Intrinsic::minnum:
+    return true;
+  default:
+    return isRounding(id);
+  }
+}
+
+/// As for bfloats, of halves: LLVM takes vectors of them apart.
+void roundInFloat(IntrinsicInst &call) {
+  IRBuilder<> builder(&call);
+  Type *type = call.getType();
+  Value *wide = builder.CreateFPExt(call.getArgOperand(0),
+                                    type->getWithNewType(builder.getFloatTy()));
+  Value *rounded = builder.CreateIntrinsic(call.getIntrinsicID(),
+                                           {wide->getType()}, {wide}, &call);
+  call.replaceAllUsesWith(builder.CreateFPTrunc(rounded, type));
+  call.eraseFromParent();
+}
+
+/// A half that is loaded to be extended, as the first of a vector of zeros and
+/// not of what a register happened to have, which would be waited for.
+void extendLoaded(FPExtInst &extension, LoadInst &load) {
+  IRBuilder<> builder(&extension);
+  Value *bits = builder.CreateZExt(
+      builder.CreateBitCast(&load, builder.getInt16Ty()), builder.getInt32Ty());
+  Value *words = builder.CreateInsertElement(
+      Constant::getNullValue(FixedVectorType::get(builder.getInt32Ty(), 4)),
+      bits, uint64_t{0});
+  Value *halves = builder.CreateShuffleVector(
+      builder.CreateBitCast(words,
+                            FixedVectorType::get(builder.getHalfTy(), 8)),
+      {0, 1, 2, 3});
+  Value *floats = builder.CreateFPExt(
+      halves, FixedVectorType::get(builder.getFloatTy(), 4));
+  Value *wide = builder.CreateExtractElement(floats, uint64_t{0});
+  if (wide->getType() != extension.getType())
+    wide = builder.CreateFPExt(wide, extension.getType());
+  extension.replaceAllUsesWith(wide);
+  extension.eraseFromParent();
 }
 
 /// LLVM moves the conversion to float behind such a call, which it then makes
@@ -255,6 +298,9 @@ void avoidSelectionDefects(Module &module) {
         if (isBfloat(extension->getSrcTy()) &&
             extension->getDestTy()->getScalarType()->isFloatTy())
           extendAsIntegers(*extension);
+        else if (auto *load = dyn_cast<LoadInst>(extension->getOperand(0));
+                 load && load->getType()->isHalfTy())
+          extendLoaded(*extension, *load);
         continue;
       }
       if (auto *extraction = dyn_cast<ExtractElementInst>(&instruction)) {
@@ -286,6 +332,11 @@ void avoidSelectionDefects(Module &module) {
       if (call && isExactInBfloat(call->getIntrinsicID()) &&
           isBfloat(call->getType())) {
         computeInFloat(*call);
+        continue;
+      }
+      if (call && isRounding(call->getIntrinsicID()) &&
+          call->getType()->getScalarType()->isHalfTy()) {
+        roundInFloat(*call);
         continue;
       }
       if (!call || !isMaskedAccess(call->getIntrinsicID()))

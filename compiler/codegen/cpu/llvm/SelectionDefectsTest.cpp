@@ -187,5 +187,39 @@ TEST(SelectionDefectsTest, BfloatsAreMovedAsTheyAre) {
     }
 }
 
+TEST(SelectionDefectsTest, HalvesAreRoundedAsVectorsOfFloats) {
+  const std::string text = R"(
+llvm.func @f(%in: !llvm.ptr, %out: !llvm.ptr) {
+  %halves = llvm.load %in : !llvm.ptr -> vector<16xf16>
+  %wide = llvm.fpext %halves : vector<16xf16> to vector<16xf32>
+  %floor = llvm.intr.floor(%wide) : (vector<16xf32>) -> vector<16xf32>
+  %narrow = llvm.fptrunc %floor : vector<16xf32> to vector<16xf16>
+  llvm.store %narrow, %out : vector<16xf16>, !llvm.ptr
+  llvm.return
+})";
+  for (const char *target : {"avx2", "avx512", "avx512bf16"}) {
+    const std::string assembly = assemble(text, target);
+    EXPECT_NE(assembly.find("vcvtps2ph"), std::string::npos) << assembly;
+    EXPECT_EQ(assembly.find("roundss"), std::string::npos) << assembly;
+    EXPECT_EQ(assembly.find("rndscaless"), std::string::npos) << assembly;
+  }
+}
+
+TEST(SelectionDefectsTest, ALoadedHalfWaitsForNoRegister) {
+  for (const std::string type : {"f32", "f64"}) {
+    const std::string text = "llvm.func @f(%in: !llvm.ptr, %x: " + type +
+                             ") -> " + type + R"( {
+  %half = llvm.load %in : !llvm.ptr -> f16
+  %wide = llvm.fpext %half : f16 to )" +
+                             type + "\n  %sum = llvm.fadd %x, %wide : " + type +
+                             "\n  llvm.return %sum : " + type + "\n}";
+    for (const char *target : {"avx2", "avx512", "avx512bf16"}) {
+      const std::string assembly = assemble(text, target);
+      EXPECT_NE(assembly.find("vcvtph2ps"), std::string::npos) << assembly;
+      EXPECT_EQ(assembly.find("vpinsrw"), std::string::npos) << assembly;
+    }
+  }
+}
+
 } // namespace
 } // namespace aitune

@@ -1,6 +1,5 @@
 #include "compiler/codegen/gpu/text/CodeForms.h"
 
-#include "compiler/dialect/ElementTypes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/Matchers.h"
@@ -54,7 +53,7 @@ static bool isSameInRow(Value value) {
 /// The conversion to a code of an 8-bit float that `op` is; else null.
 static arith::TruncFOp asCode(Operation *op) {
   auto rounding = dyn_cast<arith::TruncFOp>(op);
-  return rounding && mlir::ait::isFloatCode(rounding.getType())
+  return rounding && rounding.getType().getIntOrFloatBitWidth() == 8
              ? rounding
              : arith::TruncFOp();
 }

@@ -189,6 +189,19 @@ void AddWrittenArguments(const torch::jit::Block& block,
   }
 }
 
+// The arguments that a program which writes to one may write to. With
+// `contents_change`, each may be.
+std::set<int> FindWrittenArguments(const torch::jit::Graph& graph,
+                                   bool contents_change) {
+  std::set<int> written;
+  if (!contents_change) AddWrittenArguments(*graph.block(), written);
+  written.erase(-1);  // the model
+  if (!written.empty()) return written;
+  const int count = static_cast<int>(graph.inputs().size()) - 1;
+  for (int i = 0; i < count; ++i) written.insert(i);
+  return written;
+}
+
 // Adds the calls that give a view of a tensor or a copy, by its strides, where
 // the program shows which of the two it is.
 void AddShownCopies(const std::shared_ptr<torch::jit::Graph>& graph,
@@ -284,13 +297,16 @@ InputQueries FindInputQueries(const Model& model) {
     // torch.nn.functional asks for `inplace` everywhere, which is mostly False.
     torch::jit::ConstantPropagationImmutableTypes(graph);
     const torch::jit::Block& block = *graph->block();
-    AddLayoutQueries(block, !FindIn(block, ChangesContents).empty(),
-                     found.layout);
+    const bool contents_change = !FindIn(block, ChangesContents).empty();
+    AddLayoutQueries(block, contents_change, found.layout);
     found.gradient = FindIn(block, GradientQueries());
     found.identity = FindIn(block, ComparesTensors);
     ShowUnsaidViews(*graph);
     const ArgumentWrites writes = FindArgumentWrites(graph);
-    if (writes.write != nullptr) found.write = CallText(*writes.write);
+    if (writes.write != nullptr) {
+      found.write = CallText(*writes.write);
+      found.written_arguments = FindWrittenArguments(*graph, contents_change);
+    }
     found.own_arguments = FindTensorKeys(model);
     if (const std::string query = FindIn(
             *graph->block(), std::set<std::string>{"aten::is_inference"});

@@ -140,6 +140,24 @@ TEST(InputQueries, FindWritesToArguments) {
   EXPECT_THAT(Queries("  return torch.relu(x).add_(y)\n").write, IsEmpty());
 }
 
+TEST(InputQueries, TellWhichArgumentsAreWritten) {
+  const auto written = [](const std::string& body) {
+    return Queries(body).written_arguments;
+  };
+  EXPECT_THAT(written("  return x + y\n"), IsEmpty());
+  EXPECT_THAT(written("  return torch.relu(x).add_(y)\n"), IsEmpty());
+  EXPECT_THAT(written("  x[0] = y[0]\n  return x\n"), ElementsAre(0));
+  EXPECT_THAT(written("  y.index_copy_(0, torch.tensor([0]), x)\n  return y\n"),
+              ElementsAre(1));
+  EXPECT_THAT(written("  z = y\n  for i in range(3):\n    z = z[1:]\n"
+                      "  z.add_(x)\n  return z\n"),
+              ElementsAre(1));
+  // What a list holds that the program changes may be any of them.
+  EXPECT_THAT(written("  z = [y]\n  z.append(x)\n  z[0].add_(1)\n"
+                      "  return z[1]\n"),
+              ElementsAre(0, 1));
+}
+
 // Each function of torch.nn.functional holds the branch of its `inplace`.
 TEST(InputQueries, BranchesThatNeverRunWriteNothing) {
   const std::string body =

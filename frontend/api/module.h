@@ -220,7 +220,9 @@ class Module {
   // Makes samples of `inputs`, such as the ranges "float32[1..32,3,224,224]":
   // one of the smallest sizes for which eager runs (of 1, 2, 4, ... within the
   // ranges) and one of the largest: the ranges' ends, or on a CPU the largest
-  // sizes that eager accepts, found by halving. Their elements are random by
+  // sizes that eager accepts, found by halving: of all dynamic axes together,
+  // or one after the other where that finds none (FindAcceptedSizes of
+  // frontend/torchscript/accepted_sizes.h). Their elements are random by
   // `seed`; the first dynamic axis is the batch. Without ranges, one of
   // TypicalArguments. Errors as TypicalArguments and Record, and on a CPU the
   // model's own where eager accepts none of these.
@@ -256,8 +258,9 @@ class Module {
   // samples, or of a module that was loaded without samples those that its
   // versions' signatures show, at their largest sizes with elements of 0;
   // kFailedPrecondition if nothing shows any. The model's state is the same
-  // afterwards; nobody may call a model with state meanwhile. The calls count
-  // in Usage. Errors: those of the first call that fails. Waits for a GPU.
+  // afterwards, and so are the elements of arguments that the program writes
+  // to; nobody may call a model with state meanwhile. The calls count in Usage.
+  // Errors: those of the first call that fails. Waits for a GPU.
   absl::Status WarmUp(
       absl::Span<const aitune::frontend::ValueList> calls = {}) const;
 
@@ -309,7 +312,9 @@ class Module {
   // that is not timed and may compile, and gives the steps in their order, each
   // with the median of its times: generated kernels, calls of libraries, and
   // what LibTorch runs. Where LibTorch runs the whole model, as before the
-  // module is tuned, that is one step. Waits for a GPU. Errors: as Run, also
+  // module is tuned, that is one step. Arguments that the program writes to
+  // have the same elements in each run, and afterwards. Waits for a GPU.
+  // Errors: as Run, also
   // those that TakeFailedCheck gives for these runs; kInvalidArgument for
   // `repeats` out of range. The runs of compiled versions do not count in
   // Usage.

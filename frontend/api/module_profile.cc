@@ -1,6 +1,7 @@
 // The times that the steps and the submodules of a module take.
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -71,6 +72,8 @@ absl::StatusOr<std::vector<aitune::StepTime>> Module::Profile(
     }
     if (!absl::IsUnimplemented(times.status())) return times;
   }
+  AITUNE_ASSIGN_OR_RETURN(const std::function<absl::Status()> put_back,
+                          source()->SaveArguments(arguments));
   std::vector<double> times;
   for (int i = 0; i <= repeats; ++i) {
     const auto start = std::chrono::steady_clock::now();
@@ -80,6 +83,7 @@ absl::StatusOr<std::vector<aitune::StepTime>> Module::Profile(
     times.push_back(std::chrono::duration<double, std::micro>(
                         std::chrono::steady_clock::now() - start)
                         .count());
+    if (put_back) AITUNE_RETURN_IF_ERROR(put_back());
   }
   times.erase(times.begin());
   std::nth_element(times.begin(), times.begin() + repeats / 2, times.end());

@@ -74,6 +74,19 @@ TEST_F(ModuleTest, RecordsTheLargestInputsForWhichEagerRuns) {
   EXPECT_EQ(spec->max_batch, 21);
 }
 
+// Eager takes no rows but those beyond the second input's.
+TEST_F(ModuleTest, RecordsTheLargestInputsOfOneAxisAfterTheOther) {
+  const auto module = Wrap(
+      "def forward(self, x: Tensor, y: Tensor):\n"
+      "  return x[y.size(0):].amax(0)\n");
+  const auto spec =
+      SpecOfRanges(*module, {"float32[1..6,5]", "float32[0..7,5]"});
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->min_batch, 2);
+  EXPECT_EQ(spec->max_batch, 6);
+  EXPECT_EQ(spec->ToString(), "float32[batch0, 5], float32[dim0, 5]");
+}
+
 TEST_F(ModuleTest, AFailedTuningLeavesNoSamples) {
   auto module =
       Wrap("def forward(self, x: Tensor):\n  return x @ torch.ones([16, 4])\n");

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,7 @@
 #include "frontend/backends/torchao/torchao_config.h"
 #include "frontend/check/check.h"
 #include "frontend/check/run_guard.h"
+#include "frontend/torchscript/accepted_sizes.h"
 #include "frontend/values/gpu.h"
 #include "frontend/values/missing_kernel.h"
 #include "frontend/values/torch_util.h"
@@ -60,13 +62,15 @@ std::string TextOf(const aitune::frontend::ModelInputs& inputs) {
       });
 }
 
-// LibTorch's error for these arguments. The model's state stays as it is.
+// LibTorch's error for these arguments, which stay as they are, and so does the
+// model's state.
 absl::Status CheckEagerRuns(aitune::frontend::TorchScriptSource& source,
                             const ValueList& arguments) {
   AITUNE_ASSIGN_OR_RETURN(const aitune::Sample sample,
                           source.Flatten(arguments));
+  const std::vector<aitune::RegionValue> inputs = aitune::Values(sample);
   AITUNE_ASSIGN_OR_RETURN(const std::function<absl::Status()> restore,
-                          source.SaveState());
+                          source.SaveState(inputs));
   // What would end the process is no error that could be caught.
   absl::Status status =
       aitune::frontend::RunGuard(source.model(), aitune::Device())
@@ -74,7 +78,7 @@ absl::Status CheckEagerRuns(aitune::frontend::TorchScriptSource& source,
                aitune::frontend::CheckOptions().seconds_of_loops);
   if (restore) status.Update(restore());
   if (!status.ok()) return status;
-  status = source.Infer(aitune::Values(sample)).status();
+  status = source.Infer(inputs).status();
   if (restore) status.Update(restore());
   return status;
 }
@@ -139,52 +143,43 @@ absl::StatusOr<std::vector<Module::MadeSample>> Module::MakeSamples(
     made.push_back({std::move(arguments), 1});
     return made;
   }
-  const auto make = [&](int64_t wanted) {
-    std::vector<int64_t> sizes;
-    for (const aitune::frontend::SymbolSpec& symbol : assignment.symbols)
-      sizes.push_back(std::clamp(wanted, symbol.min, symbol.max));
-    return aitune::frontend::MakeInputs(inputs, sizes, seed);
-  };
-  const aitune::frontend::SymbolSpec& batch = assignment.symbols[0];
-  const int64_t largest =
-      std::max_element(
-          assignment.symbols.begin(), assignment.symbols.end(),
-          [](const auto& a, const auto& b) { return a.max < b.max; })
-          ->max;
   // A CPU may have no code for a GPU's dtype.
-  const auto runs = [&](const ValueList& arguments) {
+  const auto runs =
+      [&](const std::vector<int64_t>& sizes) -> absl::StatusOr<bool> {
+    AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
+                            aitune::frontend::MakeInputs(inputs, sizes, seed));
     const absl::Status ran = CheckEagerRuns(*source(), arguments);
     return ran.ok() || aitune::frontend::IsMissingKernel(ran.message());
   };
-  const auto add = [&](ValueList arguments, int64_t size) {
-    made.push_back(
-        {std::move(arguments), std::clamp(size, batch.min, batch.max)});
+  const auto add = [&](const std::vector<int64_t>& sizes) -> absl::Status {
+    AITUNE_ASSIGN_OR_RETURN(ValueList arguments,
+                            aitune::frontend::MakeInputs(inputs, sizes, seed));
+    made.push_back({std::move(arguments), sizes[0]});
+    return absl::OkStatus();
   };
-  // A batch of none tells nothing of the time of others. What is made for the
-  // largest sizes, such as indices, may be too large for the smallest.
-  int64_t accepted = 0;
-  for (int64_t size = 1; size < largest && accepted == 0; size *= 2) {
-    AITUNE_ASSIGN_OR_RETURN(ValueList arguments, make(size));
-    if (!runs(arguments)) continue;
-    accepted = size;
-    add(std::move(arguments), size);
-  }
-  AITUNE_ASSIGN_OR_RETURN(ValueList most, make(largest));
-  const absl::Status refused_most = refusal(most);
-  if (refused_most.ok()) {
-    add(std::move(most), largest);
+  const std::vector<aitune::frontend::SymbolSpec>& symbols = assignment.symbols;
+  const std::vector<int64_t> ends =
+      aitune::frontend::SizesNear(symbols, std::numeric_limits<int64_t>::max());
+  AITUNE_ASSIGN_OR_RETURN(const ValueList largest,
+                          aitune::frontend::MakeInputs(inputs, ends, seed));
+  const absl::Status refused = refusal(largest);
+  if (refused.ok()) {
+    // A batch of none tells nothing of the time of others. What is made for the
+    // largest sizes, such as indices, may be too large for the smallest.
+    AITUNE_ASSIGN_OR_RETURN(const int64_t least,
+                            aitune::frontend::LeastAccepted(symbols, runs));
+    if (least > 0) {
+      AITUNE_RETURN_IF_ERROR(add(aitune::frontend::SizesNear(symbols, least)));
+    }
+    AITUNE_RETURN_IF_ERROR(add(ends));
     return made;
   }
-  if (accepted == 0) return refused_most;
   // Such as positions beyond a table: the sizes below are the model's range.
-  int64_t refused = largest;
-  while (refused - accepted > 1) {
-    const int64_t middle = accepted + (refused - accepted) / 2;
-    AITUNE_ASSIGN_OR_RETURN(const ValueList between, make(middle));
-    (runs(between) ? accepted : refused) = middle;
-  }
-  AITUNE_ASSIGN_OR_RETURN(most, make(accepted));
-  add(std::move(most), accepted);
+  AITUNE_ASSIGN_OR_RETURN(const auto accepted,
+                          aitune::frontend::FindAcceptedSizes(symbols, runs));
+  if (!accepted) return refused;
+  AITUNE_RETURN_IF_ERROR(add(accepted->least));
+  AITUNE_RETURN_IF_ERROR(add(accepted->most));
   return made;
 }
 

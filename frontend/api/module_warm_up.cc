@@ -170,8 +170,9 @@ absl::Status Module::WarmUp(absl::Span<const ValueList> calls) const {
     stance.emplace(aitune::Stance::kDefault);
   AITUNE_ASSIGN_OR_RETURN(const aitune::Device device,
                           aitune::Device::ParseCpuOrGpu(options_.device));
-  AITUNE_ASSIGN_OR_RETURN(const std::function<absl::Status()> put_back,
-                          source()->SaveState());
+  const std::shared_ptr<aitune::frontend::TorchScriptSource> source =
+      this->source();
+  std::function<absl::Status()> put_back;  // after a call
   const auto run = [&](const ValueList& call) -> absl::Status {
     AITUNE_RETURN_IF_ERROR(RunNow(call, /*compile_now=*/true).status());
     if (device.is_gpu()) aitune::frontend::WaitForStream(device);
@@ -182,6 +183,7 @@ absl::Status Module::WarmUp(absl::Span<const ValueList> calls) const {
     bool has_run = calls.empty();
     for (const ValueList& call : calls) {
       absl::Status ran;
+      AITUNE_ASSIGN_OR_RETURN(put_back, source->SaveState(call));
       for (int i = 0; i < kWarmUpRuns && ran.ok(); ++i) {
         ran = run(call);
         if (put_back) AITUNE_RETURN_IF_ERROR(put_back());

@@ -1,5 +1,8 @@
 // Profiles of modules, in C++ and in C.
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -81,6 +84,52 @@ def forward(self, x: Tensor):
     EXPECT_TRUE(absl::IsInvalidArgument(
         module->Profile(ValueList({at::randn({4, 3})}), repeats).status()));
   EXPECT_FALSE(module->Profile(ValueList(std::vector<c10::IValue>())).ok());
+}
+
+// A step of decoding: a second call on the same tensors would be behind the end
+// of the cache.
+TEST_F(ProfileTest, EachRunHasTheSameArguments) {
+  const auto module = Wrap(R"(
+def forward(self, x: Tensor, cache: Tensor, n: Tensor):
+    cache.index_copy_(1, n.clone(), x)
+    n.add_(1)
+    return torch.relu(cache.sum(1) * 2)
+)");
+  const at::Tensor n = at::full({1}, 3, at::kLong);
+  const at::Tensor cache = at::zeros({2, 4, 8});
+  const ValueList arguments({at::ones({2, 1, 8}), cache, n});
+  const auto are_as_before = [&] {
+    return n.item<int64_t>() == 3 && cache.equal(at::zeros({2, 4, 8}));
+  };
+  // By LibTorch.
+  ASSERT_TRUE(module->Profile(arguments, 5).ok());
+  EXPECT_TRUE(are_as_before());
+  ASSERT_TRUE(module->Record(arguments).ok());
+  for (const char* backend : {"TorchInductorBackend", "TorchScriptBackend"}) {
+    const absl::Status tuned =
+        module->Tune(*aitune::MinLatency(), Quick(backend));
+    ASSERT_TRUE(tuned.ok()) << tuned;
+    for (const auto& report : module->report().backends)
+      EXPECT_EQ(report.timings.size(), 1u) << report.reason;
+    EXPECT_TRUE(are_as_before());
+  }
+  ASSERT_TRUE(
+      module->Tune(*aitune::OneBackend(), Quick("TorchInductorBackend")).ok());
+  const auto steps = module->Profile(arguments, 5);
+  ASSERT_TRUE(steps.ok()) << steps.status();
+  EXPECT_GT(steps->size(), 1u);
+  EXPECT_TRUE(are_as_before());
+  for (const absl::Status& warm :
+       {module->WarmUp(), module->WarmUp({arguments})}) {
+    EXPECT_TRUE(warm.ok()) << warm;
+    EXPECT_TRUE(are_as_before());
+  }
+  const auto inspected = module->Inspect(5);
+  ASSERT_TRUE(inspected.ok()) << inspected.status();
+  EXPECT_TRUE(inspected->front().compiled_milliseconds.has_value());
+  EXPECT_TRUE(are_as_before());
+  ASSERT_TRUE(module->Run(arguments).ok());
+  EXPECT_EQ(n.item<int64_t>(), 4);
 }
 
 TEST_F(CApi, StepsAreTimed) {

@@ -170,9 +170,17 @@ class TorchScriptSource : public SourceModel {
   absl::StatusOr<std::vector<OwnedValue>> Infer(
       absl::Span<const RegionValue> inputs) override;
 
-  // Saves the state of the model, and of those copies on GPUs that are in use.
-  // The result refers to this source and must not outlive it.
-  absl::StatusOr<std::function<absl::Status()>> SaveState() override;
+  // Saves the state of the model, and of those copies on GPUs that are in use,
+  // and what calls write of `inputs`. The result refers to this source and must
+  // not outlive it. Errors: those of Unflatten; kInternal with LibTorch's text.
+  absl::StatusOr<std::function<absl::Status()>> SaveState(
+      absl::Span<const RegionValue> inputs) override;
+  // The same for arguments as a caller gives them, of whatever nesting.
+  absl::StatusOr<std::function<absl::Status()>> SaveState(
+      const ValueList& arguments);
+  // The part of it that is of the arguments (saved_arguments.h).
+  absl::StatusOr<std::function<absl::Status()>> SaveArguments(
+      const ValueList& arguments) const;
 
  private:
   // A nesting, which is not set until the first value was seen.
@@ -186,6 +194,8 @@ class TorchScriptSource : public SourceModel {
   // Gives the model the state that calls of a copy have left. The state is
   // held. kInternal with LibTorch's text.
   absl::Status BringStateHome() const;
+  // SaveState without inputs.
+  absl::StatusOr<std::function<absl::Status()>> SaveModelState();
   absl::StatusOr<ValueList> Nested(std::vector<c10::IValue> leaves) const;
 
   const std::shared_ptr<const Model> model_;

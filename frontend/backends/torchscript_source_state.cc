@@ -9,6 +9,7 @@
 #include "frontend/backends/watched_state.h"
 #include "frontend/torchscript/gpu_state.h"
 #include "frontend/torchscript/model_state.h"
+#include "frontend/torchscript/saved_arguments.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
@@ -93,7 +94,30 @@ absl::Status TorchScriptSource::UseState(
       });
 }
 
-absl::StatusOr<std::function<absl::Status()>> TorchScriptSource::SaveState() {
+absl::StatusOr<std::function<absl::Status()>> TorchScriptSource::SaveState(
+    absl::Span<const RegionValue> inputs) {
+  if (inputs.empty() || input_queries_.written_arguments.empty())
+    return SaveModelState();
+  AITUNE_ASSIGN_OR_RETURN(const ValueList arguments, Unflatten(inputs));
+  return SaveState(arguments);
+}
+
+absl::StatusOr<std::function<absl::Status()>> TorchScriptSource::SaveState(
+    const ValueList& arguments) {
+  AITUNE_ASSIGN_OR_RETURN(std::function<absl::Status()> put_back,
+                          SaveArguments(arguments));
+  AITUNE_ASSIGN_OR_RETURN(std::function<absl::Status()> restore,
+                          SaveModelState());
+  return InTurn(std::move(put_back), std::move(restore));
+}
+
+absl::StatusOr<std::function<absl::Status()>> TorchScriptSource::SaveArguments(
+    const ValueList& arguments) const {
+  return frontend::SaveArguments(input_queries_, arguments);
+}
+
+absl::StatusOr<std::function<absl::Status()>>
+TorchScriptSource::SaveModelState() {
   std::vector<std::shared_ptr<const Model>> models = {model_};
   const auto held = HoldState();
   AITUNE_RETURN_IF_ERROR(StateNumber().status());

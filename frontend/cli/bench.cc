@@ -135,19 +135,20 @@ absl::StatusOr<AskedCalls> ParseCalls(absl::string_view line) {
 // that many calls of each of that many threads, answered with the time until
 // all were done, over the number of all calls; `save FILE` one call whose
 // result goes to FILE, answered with the name. Each line finds the model's
-// state as it was.
+// state, and the elements of the arguments, as they were.
 absl::StatusOr<int> RunPaced(const Options& options, const Subject& subject,
                              const frontend::CompiledModel& compiled,
                              const Report& report) {
-  AITUNE_ASSIGN_OR_RETURN(const frontend::ValueList arguments,
-                          TypicalCall(options, subject));
+  AITUNE_ASSIGN_OR_RETURN(const TimedCall call,
+                          ChooseTimedCall(options, subject));
+  const frontend::ValueList& arguments = call.arguments;
   std::unique_ptr<frontend::GpuClock> clock;
   if (subject.device.is_gpu()) {
     AITUNE_ASSIGN_OR_RETURN(clock, frontend::GpuClock::Create(subject.device));
   }
   Callers callers(compiled, arguments, subject.device);
   AITUNE_ASSIGN_OR_RETURN(const std::function<absl::Status()> put_back,
-                          SaveState(subject));
+                          SaveState(subject, arguments));
   std::cout << ToJson(report).dump(-1, ' ', false,
                                    nlohmann::json::error_handler_t::replace)
             << std::endl;
@@ -194,8 +195,12 @@ absl::StatusOr<int> Bench(const Options& options, Progress& progress) {
   }
   AITUNE_RETURN_IF_ERROR(LoadPeer(options, subject));
   progress.Update("time", 0, 0);
+  AITUNE_ASSIGN_OR_RETURN(const TimedCall call,
+                          ChooseTimedCall(options, subject));
+  report.timed_sizes = call.sizes;
   AITUNE_ASSIGN_OR_RETURN(
-      report.timing, TimeSubject(options, subject, *compiled, options.against));
+      report.timing, TimeSubject(options, subject, *compiled, call.arguments,
+                                 options.against));
   progress.Finish();
   AITUNE_RETURN_IF_ERROR(Publish(options, report, ""));
   return kSuccess;

@@ -25,16 +25,17 @@ absl::StatusOr<int> Inspect(const Options& options, Progress& progress) {
   AITUNE_ASSIGN_OR_RETURN(Subject subject, LoadSubject(options, progress));
   AITUNE_ASSIGN_OR_RETURN(auto compiled,
                           BuildSubject(options, subject, progress));
-  AITUNE_ASSIGN_OR_RETURN(frontend::ValueList arguments,
-                          TypicalCall(options, subject));
+  AITUNE_ASSIGN_OR_RETURN(const TimedCall call,
+                          ChooseTimedCall(options, subject));
   AITUNE_ASSIGN_OR_RETURN(std::function<absl::Status()> put_back,
-                          SaveState(subject));
+                          SaveState(subject, call.arguments));
   progress.Update("profile", 0, 0);
-  AITUNE_ASSIGN_OR_RETURN(
-      std::vector<StepTime> steps,
-      frontend::TimeSteps(*compiled, arguments, options.repeats, put_back));
+  AITUNE_ASSIGN_OR_RETURN(std::vector<StepTime> steps,
+                          frontend::TimeSteps(*compiled, call.arguments,
+                                              options.repeats, put_back));
 
   Report report = StartReport(options, subject, *compiled);
+  report.timed_sizes = call.sizes;
   report.steps = std::move(steps);
   progress.Finish();
   AITUNE_RETURN_IF_ERROR(

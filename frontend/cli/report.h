@@ -102,6 +102,9 @@ struct Report {
   std::optional<double> compiled_time_share;
   std::optional<frontend::CheckReport> check;
   std::vector<TimingRow> timing;  // ours first
+  // The arguments of `timing` and `steps`, where eager refuses the ends of the
+  // ranges, such as "float32[6,5]"; empty: the ends, or samples.
+  std::string timed_sizes;
   std::optional<CompileInfo> compile;
   std::optional<MemoryInfo> memory;
   std::optional<GpuInfo> gpu;

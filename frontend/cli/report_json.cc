@@ -258,6 +258,7 @@ json ToJson(const Report& report) {
     else
       object["timing"][row.name] = {{"error", row.failure}};
   }
+  if (!report.timed_sizes.empty()) object["timed_sizes"] = report.timed_sizes;
   if (report.compile) object["compile"] = ToJson(*report.compile);
   if (report.memory) {
     object["memory"] = {{"before_model", report.memory->before_model},

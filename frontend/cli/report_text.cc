@@ -438,6 +438,9 @@ std::string BuildText(const Report& report) {
   if (!report.timing.empty()) {
     text += TimingText(report.timing, report.model);
   }
+  if (!report.timed_sizes.empty())
+    text += Line("timed", absl::StrCat(report.timed_sizes,
+                                       ", as eager refuses the largest sizes"));
   if (report.memory) {
     text += MemoryText(*report.memory, report.model.weight_bytes,
                        report.gpu.has_value());

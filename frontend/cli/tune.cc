@@ -34,21 +34,19 @@ absl::StatusOr<c10::IValue> RunToTheEnd(const frontend::CompiledModel& compiled,
 // The share of compiled steps in the time of all steps. Not set if LibTorch
 // runs no step, or if another version of the model serves a typical call.
 std::optional<double> MeasureCompiledShare(
-    const Options& options, const Subject& subject,
-    const frontend::CompiledModel& compiled) {
+    const Subject& subject, const frontend::CompiledModel& compiled,
+    const frontend::ValueList& arguments) {
   // Runs of each step, which suffice for a share.
   constexpr int kRepeats = 3;
   const auto& steps = compiled.plan().steps();
   if (std::none_of(steps.begin(), steps.end(),
                    [](const Step& step) { return step.has_fallback(); }))
     return std::nullopt;
-  absl::StatusOr<frontend::ValueList> arguments = TypicalCall(options, subject);
-  if (!arguments.ok()) return std::nullopt;
   const absl::StatusOr<std::function<absl::Status()>> put_back =
-      SaveState(subject);
+      SaveState(subject, arguments);
   if (!put_back.ok()) return std::nullopt;
   absl::StatusOr<std::vector<StepTime>> times =
-      frontend::TimeSteps(compiled, *arguments, kRepeats, *put_back);
+      frontend::TimeSteps(compiled, arguments, kRepeats, *put_back);
   if (!times.ok()) return std::nullopt;
   double ours = 0, all = 0;
   for (const StepTime& step : *times) {
@@ -122,14 +120,17 @@ absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
   const bool agrees = report.check->agrees();
   if (agrees && options.seconds > 0) {
     progress.Update("time", 0, 0);
+    AITUNE_ASSIGN_OR_RETURN(const TimedCall call,
+                            ChooseTimedCall(options, subject));
+    report.timed_sizes = call.sizes;
     AITUNE_ASSIGN_OR_RETURN(
-        report.timing,
-        TimeSubject(options, subject, *compiled, {"eager", "torchscript"}));
+        report.timing, TimeSubject(options, subject, *compiled, call.arguments,
+                                   {"eager", "torchscript"}));
     // Which part of such a step's time is compiled is not known.
     if (std::none_of(report.outlined.begin(), report.outlined.end(),
                      [](const auto& part) { return part.versions > 0; }))
       report.compiled_time_share =
-          MeasureCompiledShare(options, subject, *compiled);
+          MeasureCompiledShare(subject, *compiled, call.arguments);
   }
   // Again: its arenas and graphs are made by its first calls.
   report.memory->executable = compiled->MemoryInBytes();

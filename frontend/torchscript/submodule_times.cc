@@ -9,6 +9,7 @@
 
 #include "frontend/torchscript/autocast_contexts.h"
 #include "frontend/torchscript/gradients.h"
+#include "frontend/torchscript/input_queries.h"
 #include "frontend/torchscript/interpreter_code.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/model_state.h"
@@ -151,9 +152,10 @@ absl::StatusOr<std::vector<SubmoduleTime>> TimeSubmodules(
   std::vector<std::vector<double>> runs;
   const absl::Status status = CatchExceptions(
       absl::StatusCode::kInternal, "forward", [&]() -> absl::Status {
-        // A run may write to its inputs.
-        AITUNE_ASSIGN_OR_RETURN(stack,
-                                model.impl().MakeStack(CopyTensors(arguments)));
+        const InputQueries queries = FindInputQueries(model);
+        const bool changes_arguments = !queries.write.empty() ||
+                                       !queries.container_write.empty() ||
+                                       !queries.own_arguments.empty();
         program = MarkPlaces(model.impl().bare_module);
         const auto code = MakeCode(*program.graph, "forward");
         ModelState state(model);
@@ -161,6 +163,11 @@ absl::StatusOr<std::vector<SubmoduleTime>> TimeSubmodules(
         const bool gradients = TakesGradients(*program.graph);
         for (int run = 0; run <= repeats; ++run) {
           state.Restore();
+          if (run == 0 || changes_arguments) {
+            stack.clear();
+            AITUNE_ASSIGN_OR_RETURN(
+                stack, model.impl().MakeStack(CopyTensors(arguments)));
+          }
           times.milliseconds.assign(program.places.size(), 0);
           torch::jit::Stack inputs = stack;
           recorder = &times;

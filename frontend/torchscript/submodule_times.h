@@ -29,9 +29,10 @@ struct SubmoduleTime {
 // the others by descending share, equal ones by their paths. The clock is read
 // where the program changes from one submodule to another, and the cost of
 // reading it (a few tenths of a microsecond) is not counted. The runs work on
-// copies of the arguments, and the model has the state afterwards that it had
-// before (ModelState). Errors as Model::RunEager. Thread-safe, unless the model
-// has state: nobody else may call it meanwhile.
+// copies of the arguments, each on new ones where the program writes to them,
+// and the model has the state afterwards that it had before (ModelState).
+// Errors as Model::RunEager. Thread-safe, unless the model has state: nobody
+// else may call it meanwhile.
 absl::StatusOr<std::vector<SubmoduleTime>> TimeSubmodules(
     const Model& model, const ValueList& arguments, int repeats);
 

@@ -73,7 +73,13 @@ absl::StatusOr<std::vector<OwnedValue>> BuildContext::CallSample(int index) {
                      " was called already: a build calls each sample at most "
                      "once, because the model may keep state"));
   called_[index] = true;
-  return request_.model->Infer(Values(request_.samples[index]));
+  const std::vector<RegionValue> inputs = Values(request_.samples[index]);
+  AITUNE_ASSIGN_OR_RETURN(const std::function<absl::Status()> restore,
+                          request_.model->SaveState(inputs));
+  absl::StatusOr<std::vector<OwnedValue>> outputs =
+      request_.model->Infer(inputs);
+  if (restore) AITUNE_RETURN_IF_ERROR(restore());
+  return outputs;
 }
 
 absl::StatusOr<std::unique_ptr<Backend>> Backend::Create(

@@ -119,8 +119,9 @@ class Backend {
 
   // The steps of the version that runs `inputs`, in their order, each with the
   // median of its times over `repeats` (at least 1) runs, after one that is not
-  // timed and may compile, as Infer. On a GPU it waits for the runs. They do
-  // not count as calls. kUnimplemented where there are no steps to tell apart:
+  // timed and may compile, as Infer. What they write of the inputs is put back
+  // before each, and at the end. On a GPU it waits for the runs. They do not
+  // count as calls. kUnimplemented where there are no steps to tell apart:
   // LibTorch runs the model, or this call; otherwise as Infer.
   absl::StatusOr<std::vector<StepTime>> Profile(
       absl::Span<const RegionValue> inputs, int repeats) const;

@@ -56,7 +56,8 @@ class BuildContext {
   const Device& device() const { return request_.device; }
   const std::filesystem::path& cache_dir() const { return request_.cache_dir; }
 
-  // The model's outputs for samples()[index], in eager.
+  // The model's outputs for samples()[index], in eager. Its state and the
+  // sample stay as they are.
   // kFailedPrecondition the second time for an index, kOutOfRange without such
   // a sample; else the model's error. Not thread-safe.
   absl::StatusOr<std::vector<OwnedValue>> CallSample(int index);

@@ -42,10 +42,14 @@ class SourceModel {
   virtual absl::StatusOr<std::vector<OwnedValue>> Infer(
       absl::Span<const RegionValue> inputs) = 0;
 
-  // Saves the state that calls of the model, and of backends made from it, may
-  // change. Each call of the result restores it; nobody may call the model
-  // meanwhile. Null when the model has no state. Not thread-safe.
-  virtual absl::StatusOr<std::function<absl::Status()>> SaveState() {
+  // Saves what calls with `inputs`, flattened, of the model and of backends
+  // made from it may change: the model's state, and the elements of inputs that
+  // it writes to. Each call of the result restores these, in the memory of
+  // `inputs`, which must still be there; nobody may call the model meanwhile.
+  // No inputs: the state alone. Null when there is nothing to restore. Not
+  // thread-safe.
+  virtual absl::StatusOr<std::function<absl::Status()>> SaveState(
+      absl::Span<const RegionValue> inputs) {
     return std::function<absl::Status()>();
   }
 };

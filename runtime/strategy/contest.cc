@@ -66,7 +66,7 @@ absl::Status Contest::Build(int number) {
   BuildRequest request = request_.build;
   if (!request.cache_dir.empty()) request.cache_dir /= entrant.backend->Key();
   const absl::Status status =
-      OnSavedState([&] { return entrant.backend->Build(request); });
+      OnSavedState({}, [&] { return entrant.backend->Build(request); });
   entrant.built = entrant.in_race = status.ok();
   if (status.ok()) {
     entrant.report.notes = entrant.backend->Notes();
@@ -85,15 +85,17 @@ absl::Status Contest::BuildEager() {
   return Build(0);
 }
 
-absl::StatusOr<std::function<absl::Status()>> Contest::SaveState() const {
+absl::StatusOr<std::function<absl::Status()>> Contest::SaveState(
+    absl::Span<const RegionValue> inputs) const {
   if (request_.build.model == nullptr) return std::function<absl::Status()>();
-  return request_.build.model->SaveState();
+  return request_.build.model->SaveState(inputs);
 }
 
 absl::Status Contest::OnSavedState(
+    absl::Span<const RegionValue> inputs,
     const std::function<absl::Status()>& body) const {
   AITUNE_ASSIGN_OR_RETURN(const std::function<absl::Status()> restore,
-                          SaveState());
+                          SaveState(inputs));
   absl::Status status = body();
   if (restore) status.Update(restore());
   return status;
@@ -104,14 +106,14 @@ absl::Status Contest::CheckSample(Backend& backend, size_t number) {
   if (request_.check) return request_.check(backend, sample);
   const std::vector<RegionValue> inputs = Values(sample);
   if (expected_.size() == number) {
-    AITUNE_RETURN_IF_ERROR(OnSavedState([&] {
+    AITUNE_RETURN_IF_ERROR(OnSavedState(inputs, [&] {
       absl::StatusOr<std::vector<OwnedValue>> outputs =
           request_.build.model->Infer(inputs);
       if (outputs.ok()) expected_.push_back(*std::move(outputs));
       return outputs.status();
     }));
   }
-  return OnSavedState([&]() -> absl::Status {
+  return OnSavedState(inputs, [&]() -> absl::Status {
     AITUNE_ASSIGN_OR_RETURN(const std::vector<OwnedValue> actual,
                             backend.Infer(inputs));
     return CheckOutputTypes(expected_[number], actual);
@@ -176,9 +178,10 @@ absl::Status Contest::Time(const std::vector<int>& entrants,
         return backend->Infer(inputs).status();
       });
     }
-    // Each call starts from the same state: a cache fills up otherwise.
+    // Each call starts from the same state and the same inputs: a cache fills
+    // up otherwise, whether it is the model's or an input.
     TimingOptions timing = request_.timing;
-    AITUNE_ASSIGN_OR_RETURN(timing.before_call, SaveState());
+    AITUNE_ASSIGN_OR_RETURN(timing.before_call, SaveState(inputs));
     const auto summaries = TimeInterleaved(runs, timing);
     if (timing.before_call) AITUNE_RETURN_IF_ERROR(timing.before_call());
     if (!racing.empty() && racing[0] == 0 &&

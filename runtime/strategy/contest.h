@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "runtime/strategy/strategy.h"
 
 namespace aitune {
@@ -71,9 +72,11 @@ class Contest {
 
   absl::StatusOr<Sample> MakeBatch(int64_t batch) const;
   // The result of SourceModel::SaveState; null without a model.
-  absl::StatusOr<std::function<absl::Status()>> SaveState() const;
-  // Runs `body`, then restores the model's state.
-  absl::Status OnSavedState(const std::function<absl::Status()>& body) const;
+  absl::StatusOr<std::function<absl::Status()>> SaveState(
+      absl::Span<const RegionValue> inputs) const;
+  // Runs `body`, then restores the model's state and what it wrote of `inputs`.
+  absl::Status OnSavedState(absl::Span<const RegionValue> inputs,
+                            const std::function<absl::Status()>& body) const;
   absl::Status CheckSample(Backend& backend, size_t sample);
 
   TuneRequest request_;

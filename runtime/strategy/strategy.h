@@ -7,7 +7,8 @@
 // the risk of a compiler. Two backends tie when the confidence intervals of
 // their medians overlap and neither is 1.5 times as fast as the other. A model
 // with state (a counter, a cache of keys and values) is run on the same state
-// each time, and has it back at the end.
+// each time, and has it back at the end; so have samples whose inputs it
+// writes to.
 #ifndef AITUNE_RUNTIME_STRATEGY_STRATEGY_H_
 #define AITUNE_RUNTIME_STRATEGY_STRATEGY_H_
 

@@ -197,7 +197,8 @@ class CountingModel : public FakeModel {
     Count();
     return FakeModel::Infer(inputs);
   }
-  absl::StatusOr<std::function<absl::Status()>> SaveState() override {
+  absl::StatusOr<std::function<absl::Status()>> SaveState(
+      absl::Span<const RegionValue>) override {
     return std::function<absl::Status()>([this, saved = count] {
       count = saved;
       return absl::OkStatus();
@@ -230,6 +231,60 @@ TEST_F(StrategyTest, EveryCallStartsFromTheSameState) {
     EXPECT_EQ(Tune(*strategy), "Fast");
     EXPECT_EQ(model->count, 0) << strategy->name();
     EXPECT_EQ(model->most, 1) << strategy->name();
+  }
+}
+
+// Calls of it and of backends increment the first element of the input, as a
+// step of decoding does with its position.
+class WritingModel : public FakeModel {
+ public:
+  absl::StatusOr<std::vector<OwnedValue>> Infer(
+      absl::Span<const RegionValue> inputs) override {
+    Write(inputs);
+    return FakeModel::Infer(inputs);
+  }
+  absl::StatusOr<std::function<absl::Status()>> SaveState(
+      absl::Span<const RegionValue> inputs) override {
+    if (inputs.empty()) return std::function<absl::Status()>();
+    return std::function<absl::Status()>(
+        [place = Place(inputs), saved = *Place(inputs)] {
+          *place = saved;
+          return absl::OkStatus();
+        });
+  }
+  void Write(absl::Span<const RegionValue> inputs) {
+    most = std::max(most, ++*Place(inputs));
+  }
+  static float* Place(absl::Span<const RegionValue> inputs) {
+    return static_cast<float*>(std::get<TensorView>(inputs[0]).data);
+  }
+
+  float most = 0;
+};
+
+TEST_F(StrategyTest, EveryCallStartsFromTheSameInputs) {
+  for (const auto& strategy : {FirstWins(), MinLatency(), MaxThroughput()}) {
+    SetUpRequest();
+    auto model = std::make_shared<WritingModel>();
+    request_.build.model = model;
+    const std::vector<Sample> samples = request_.build.samples;
+    const auto write = [&](const std::string& name) {
+      behaviors_[name]->infer = [model, infer = behaviors_[name]->infer](
+                                    absl::Span<const RegionValue> inputs) {
+        model->Write(inputs);
+        return infer(inputs);
+      };
+    };
+    write("TorchEagerBackend");
+    Add("Fast", 1);
+    write("Fast");
+    behaviors_["Fast"]->build = [&](BuildContext& context) {
+      return context.CallSample(0).status();
+    };
+    EXPECT_EQ(Tune(*strategy), "Fast");
+    EXPECT_EQ(model->most, 2) << strategy->name();
+    for (const Sample& sample : samples)
+      EXPECT_EQ(*WritingModel::Place(Values(sample)), 1) << strategy->name();
   }
 }
 

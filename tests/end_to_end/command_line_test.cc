@@ -23,6 +23,7 @@ using testing::Contains;
 using testing::Ge;
 using testing::HasSubstr;
 using testing::IsSupersetOf;
+using testing::Not;
 using testing::SizeIs;
 using testing::StartsWith;
 
@@ -48,6 +49,20 @@ class Files : public testing::Environment {
         "    self.next.add_(1)\n"
         "    return self.rows * 2\n");
     cache.save(Path("cache.pt"));
+
+    // The same of its caller, who has the next row in it; it is the last.
+    SaveProgram("decodes.pt",
+                "def forward(self, x: Tensor, rows: Tensor, next: Tensor):\n"
+                "    rows.index_copy_(0, next.clone(), x)\n"
+                "    next.add_(1)\n"
+                "    return rows * 2\n");
+    SaveSamples("last.pt", {torch::ones({1, 8}), torch::zeros({4, 8}),
+                            torch::full({1}, 3, torch::kLong)});
+
+    SaveProgram("differs.pt",
+                "def forward(self, x: Tensor, y: Tensor):\n"
+                "    rows = x.size(0) - y.size(0)\n"
+                "    return torch.tanh(x.new_zeros([rows, 5]) + 1)\n");
 
     SaveProgram("fills.pt",
                 "def forward(self, x: Tensor, seen: List[Tensor]):\n"
@@ -182,6 +197,33 @@ TEST(CommandLine, ACacheIsNotFilledByWhatIsTimed) {
       "yes '' | head -n 6 | ", ProgramPath(),
       " bench cache.pt --input 'float32[1,8]' --no-measure --paced"));
   EXPECT_EQ(paced.code, 0) << paced.err;
+}
+
+TEST(CommandLine, ArgumentsAreNotFilledByWhatIsTimed) {
+  const std::string call = " decodes.pt --inputs last.pt --no-measure";
+  for (const char* rest : {"tune --seconds 0.05", "bench --seconds 0.05",
+                           "inspect --repeats 6", "deploy --seconds 0.05"}) {
+    const Outcome outcome = Aitune(rest + call);
+    EXPECT_EQ(outcome.code, 0) << rest << ": " << outcome.err;
+    EXPECT_THAT(outcome.out, Not(HasSubstr("fail"))) << rest;
+  }
+  const Outcome paced = Shell(absl::StrCat(
+      "yes '' | head -n 6 | ", ProgramPath(), " bench", call, " --paced"));
+  EXPECT_EQ(paced.code, 0) << paced.err;
+}
+
+// At the ends of the ranges eager raises.
+TEST(CommandLine, TimesTheLargestSizesThatEagerAccepts) {
+  for (const char* command : {"tune", "bench"}) {
+    const Outcome outcome = Aitune(absl::StrCat(
+        command,
+        " differs.pt --input 'float32[1..6,5]' --input 'float32[0..8,5]' "
+        "--seconds 0.05 --no-measure"));
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out,
+                HasSubstr("timed      float32[6,5], float32[6,5], as eager "
+                          "refuses the largest sizes"));
+  }
 }
 
 TEST(CommandLine, AListIsNotFilledByWhatIsTimed) {

@@ -1,4 +1,5 @@
 // What is stored and reported of a compiling backend.
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -96,12 +97,16 @@ absl::StatusOr<std::vector<StepTime>> CompiledBackend::Profile(
   const ScopedMemoryBudget budget(memory_limit_.get());
   AITUNE_RETURN_IF_ERROR(memory_limit_->Check());
   AITUNE_ASSIGN_OR_RETURN(const auto held, source()->HoldSharedState(device()));
+  AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
+                          source()->Unflatten(inputs));
+  AITUNE_ASSIGN_OR_RETURN(const std::function<absl::Status()> put_back,
+                          source()->SaveArguments(arguments));
   // Its first run is slower.
   AITUNE_RETURN_IF_ERROR(
       compiled->RunLeaves(inputs, constant_check()).status());
-  AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
-                          source()->Unflatten(inputs));
-  return TimeSteps(*compiled, arguments, repeats);
+  auto times = TimeSteps(*compiled, arguments, repeats, put_back);
+  if (put_back) AITUNE_RETURN_IF_ERROR(put_back());
+  return times;
 }
 
 std::vector<std::string> CompiledBackend::Notes() const {

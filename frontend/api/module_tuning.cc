@@ -74,8 +74,7 @@ absl::Status CheckEagerRuns(aitune::frontend::TorchScriptSource& source,
   // What would end the process is no error that could be caught.
   absl::Status status =
       aitune::frontend::RunGuard(source.model(), aitune::Device())
-          .Try(arguments.Clone(),
-               aitune::frontend::CheckOptions().seconds_of_loops);
+          .Try(arguments, aitune::frontend::CheckOptions().seconds_of_loops);
   if (restore) status.Update(restore());
   if (!status.ok()) return status;
   status = source.Infer(inputs).status();

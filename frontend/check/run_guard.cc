@@ -69,7 +69,8 @@ absl::Status RunGuard::Try(const ValueList& arguments, double seconds) const {
   // programs are not eager: its fuser's kernels on a GPU read where they may
   // not if a tensor that is concatenated has no elements (PyTorch 2.11).
   copy_->model
-      .RunEager(device_.is_gpu() ? ToDevice(arguments, device_) : arguments)
+      .RunEager(device_.is_gpu() ? ToDevice(arguments, device_)
+                                 : arguments.Clone())
       .IgnoreError();
   if (!FatalCall().empty())
     return absl::FailedPreconditionError(absl::StrCat(

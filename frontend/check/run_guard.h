@@ -27,8 +27,9 @@ class RunGuard {
   RunGuard& operator=(const RunGuard&) = delete;
   ~RunGuard();
 
-  // Runs the model once, if it has such loops or operators and, where attention
-  // is all of these, an argument without elements. kDeadlineExceeded if a loop
+  // Runs the model once on copies of the arguments, if it has such loops or
+  // operators and, where attention is all of these, an argument without
+  // elements. kDeadlineExceeded if a loop
   // goes on after so many seconds, kFailedPrecondition if an operator would end
   // the process, each with the reason to tell; OK otherwise, also if the model
   // raises. The model's state changes as by any call.

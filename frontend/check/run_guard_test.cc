@@ -44,6 +44,18 @@ TEST(RunGuard, LeavesAModelWithoutLoopsAlone) {
             absl::OkStatus());
 }
 
+TEST(RunGuard, WritesToCopiesOfTheArguments) {
+  const auto model = Model::FromSource(
+      "def forward(self, x: Tensor):\n"
+      "    while bool(x.sum() < 100):\n"
+      "        x.mul_(2)\n"
+      "    return x\n");
+  ASSERT_TRUE(model.ok()) << model.status();
+  const at::Tensor x = at::ones({4});
+  EXPECT_EQ(RunGuard(*model, Device()).Try(Arguments(x), 5), absl::OkStatus());
+  EXPECT_TRUE(x.equal(at::ones({4})));
+}
+
 TEST(RunGuard, WhatTheModelRaisesIsNoLoop) {
   const auto model = Model::FromSource(
       "def forward(self, x: Tensor):\n"

@@ -77,23 +77,22 @@ class Eager {
     state_.Save();
   }
 
-  // May throw LibTorch's exceptions.
+  // May write to the arguments. May throw LibTorch's exceptions.
   bool Runs(const frontend::ValueList& arguments) {
-    absl::Status ran = guard_.Try(OnDevice(arguments.Clone()),
-                                  frontend::CheckOptions().seconds_of_loops);
+    absl::Status ran =
+        guard_.Try(arguments, frontend::CheckOptions().seconds_of_loops);
     state_.Restore();
     if (!ran.ok()) return false;
-    ran = model_.RunEager(OnDevice(arguments)).status();
+    ran =
+        model_
+            .RunEager(device_.is_gpu() ? frontend::ToDevice(arguments, device_)
+                                       : arguments)
+            .status();
     state_.Restore();
     return !absl::IsInvalidArgument(ran);
   }
 
  private:
-  frontend::ValueList OnDevice(const frontend::ValueList& arguments) const {
-    return device_.is_gpu() ? frontend::ToDevice(arguments, device_)
-                            : arguments;
-  }
-
   const frontend::Model& model_;
   const Device device_;
   const frontend::RunGuard guard_;

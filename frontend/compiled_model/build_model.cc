@@ -222,14 +222,14 @@ class CachedBuild {
   std::optional<CacheKey> key_;
 };
 
-// What is recorded of a call with the samples, or random arguments without;
-// nothing if LibTorch can't run it on the CPU, which is logged.
+// What is recorded of a call with copies of the samples, or random arguments
+// without; nothing if LibTorch can't run it on the CPU, which is logged.
 std::map<int64_t, ConstantTensor> LayerInputsOf(const Trace& trace,
                                                 const ModelInputs& inputs,
                                                 uint64_t seed) {
   absl::StatusOr<ValueList> arguments = TypicalArguments(inputs, seed);
   absl::StatusOr<std::map<int64_t, ConstantTensor>> recorded =
-      arguments.ok() ? RecordLayerInputs(trace, ToCpu(*arguments))
+      arguments.ok() ? RecordLayerInputs(trace, ToCpu(*arguments).Clone())
                      : absl::StatusOr<std::map<int64_t, ConstantTensor>>(
                            arguments.status());
   if (recorded.ok()) return *std::move(recorded);

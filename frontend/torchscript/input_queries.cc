@@ -19,6 +19,7 @@
 #include "frontend/torchscript/shown_copies.h"
 #include "frontend/torchscript/written_arguments.h"
 #include "frontend/values/torch_util.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
@@ -375,15 +376,16 @@ absl::Status CheckQueries(const InputQueries& queries,
 
 namespace {
 
-// Refuses the first tensor that is not contiguous and that `concerns`.
+// Refuses the first tensor that is not contiguous and that `concerns`, given
+// with the argument that is or holds it.
 absl::Status CheckCopied(
     const InputQueries& queries, const ValueList& arguments, const char* how,
-    const std::function<bool(const at::Tensor&)>& concerns) {
+    const std::function<bool(int, const at::Tensor&)>& concerns) {
   for (int i = 0; i < arguments.size(); ++i) {
     const at::Tensor strided =
         FindTensor(arguments.values()[i], [&](const at::Tensor& tensor) {
           return tensor.layout() == at::kStrided && !tensor.is_contiguous() &&
-                 concerns(tensor);
+                 concerns(i, tensor);
         });
     if (strided.defined())
       return absl::InvalidArgumentError(absl::StrCat(
@@ -399,8 +401,11 @@ absl::Status CheckCopied(
 absl::Status CheckWrites(const InputQueries& queries,
                          const ValueList& arguments) {
   if (queries.write.empty()) return absl::OkStatus();
-  return CheckCopied(queries, arguments, "is not contiguous",
-                     [](const at::Tensor&) { return true; });
+  AITUNE_RETURN_IF_ERROR(CheckCopied(
+      queries, arguments, "is not contiguous", [&](int i, const at::Tensor&) {
+        return queries.written_arguments.count(i) > 0;
+      }));
+  return CheckSharedWrites(queries, arguments);
 }
 
 absl::Status CheckSharedWrites(const InputQueries& queries,
@@ -415,7 +420,7 @@ absl::Status CheckSharedWrites(const InputQueries& queries,
     });
   return CheckCopied(
       queries, arguments, "is not contiguous and shares memory with another",
-      [&](const at::Tensor& tensor) {
+      [&](int, const at::Tensor& tensor) {
         return tensors[tensor.storage().unsafeGetStorageImpl()] > 1;
       });
 }

@@ -53,8 +53,8 @@ absl::Status CheckQueries(const InputQueries& queries,
                           const ValueList& arguments);
 
 // kInvalidArgument names the first tensor among `arguments` that is not
-// contiguous, if the program may write to an argument: to the tensor itself, or
-// to another that has its memory.
+// contiguous and that the program may write to: to the tensor itself, or to
+// another that has its memory.
 absl::Status CheckWrites(const InputQueries& queries,
                          const ValueList& arguments);
 

@@ -354,12 +354,15 @@ TEST(CheckWrites, NamesTheTensorThatIsNotContiguous) {
   const at::Tensor plain = at::rand({4, 3});
   EXPECT_TRUE(CheckWrites(writes, ValueList({plain, plain})).ok());
   const absl::Status refused =
-      CheckWrites(writes, ValueList({plain, Transposed()}));
+      CheckWrites(writes, ValueList({Transposed(), plain}));
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(refused.message()),
-              HasSubstr("argument 1 has a tensor, float32[4,3], that is not "
+              HasSubstr("argument 0 has a tensor, float32[4,3], that is not "
                         "contiguous, and the program writes to an argument "
                         "(aten::relu_ at "));
+  // Of what it only reads a copy will do, unless a write would change it.
+  EXPECT_TRUE(CheckWrites(writes, ValueList({plain, Transposed()})).ok());
+  EXPECT_FALSE(CheckWrites(writes, ValueList({plain, plain.t()})).ok());
   EXPECT_TRUE(CheckWrites(Queries("  return x + y\n"),
                           ValueList({Transposed(), Transposed()}))
                   .ok());

@@ -71,6 +71,20 @@ def forward(self, x: Tensor):
     return x[:, : n - 1] + x[:, 1:], x[:, -1], x[:, ::2]
 )",
      {"float32[2,3..11]"}},
+    // A size of both, which is negative where the ranges' ends meet.
+    {"matmul_of_what_is_left",
+     R"(
+def forward(self, x: Tensor, y: Tensor):
+    return torch.linear(x[y.size(0):], self.weight(40, [8, 5]))
+)",
+     {"float32[m=1..6,5]", "float32[n=1..8,5]"}},
+    // Products of rows or of a column are sums of rows.
+    {"sums_of_products",
+     R"(
+def forward(self, x: Tensor, y: Tensor):
+    return torch.sigmoid(torch.linear(x, self.weight(90, [1, 90]), self.weight(1, [1]))), torch.matmul(y, x.transpose(0, 1))
+)",
+     {"float32[1..40,90]", "float32[90]"}},
     {"cat",
      R"(
 def forward(self, x: Tensor, y: Tensor):

@@ -150,6 +150,10 @@ const SpecialCase kCases[] = {
      "torch.ones([1, 1, 2]), alpha=0)",
      at::kFloat},
     {"least_beside_nan", "torch.topk(x, 1, 0, False)[0]", at::kFloat},
+    {"norms_of_one_number",
+     "torch.stack([torch.linalg_vector_norm((x * 1e30).unsqueeze(1), 4., [1]), "
+     "torch.norm((x * 1e-30).unsqueeze(1), 2, [1])])",
+     at::kFloat},
     {"norm_of_all",
      "torch._weight_norm(torch.nan_to_num(x, 0., 9., 9.).unsqueeze(0), "
      "torch.ones([]), -1)",

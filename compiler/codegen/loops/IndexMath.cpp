@@ -82,10 +82,33 @@ bool isKnownNonNegative(AffineExpr size) {
   SmallVector<AffineExpr> factors;
   int64_t constant = 1;
   collectFactors(size, factors, constant);
-  // Symbols are sizes.
   return constant >= 0 && llvm::all_of(factors, [](AffineExpr factor) {
-           return isa<AffineSymbolExpr>(factor);
+           // Symbols are sizes.
+           if (isa<AffineSymbolExpr>(factor))
+             return true;
+           auto binary = dyn_cast<AffineBinaryOpExpr>(factor);
+           if (!binary || binary.getKind() == AffineExprKind::Mul)
+             return false;
+           if (binary.getKind() == AffineExprKind::Add)
+             return isKnownNonNegative(binary.getLHS()) &&
+                    isKnownNonNegative(binary.getRHS());
+           return getConstant(binary.getRHS()).value_or(0) > 0 &&
+                  isKnownNonNegative(binary.getLHS());
          });
+}
+
+/// A number that is not greater than `size`, an expression of symbols; not set
+/// if none is known.
+std::optional<int64_t> getLowerBound(AffineExpr size) {
+  if (auto sum = dyn_cast<AffineBinaryOpExpr>(size);
+      sum && sum.getKind() == AffineExprKind::Add) {
+    std::optional<int64_t> lhs = getLowerBound(sum.getLHS()),
+                           rhs = getLowerBound(sum.getRHS());
+    return lhs && rhs ? std::optional<int64_t>(*lhs + *rhs) : std::nullopt;
+  }
+  if (std::optional<int64_t> constant = getConstant(size))
+    return constant;
+  return isKnownNonNegative(size) ? std::optional<int64_t>(0) : std::nullopt;
 }
 
 } // namespace
@@ -215,38 +238,36 @@ Division divide(AffineExpr expr, AffineExpr size, RangeLookup ranges) {
 
 ConstantBounds getBounds(AffineExpr expr, RangeLookup ranges) {
   LinearForm form = decompose(expr);
-  std::optional<int64_t> constant = getConstant(form.constant);
-  if (!constant)
-    return {};
-  ConstantBounds bounds{constant, constant};
+  AffineExpr least = form.constant, greatest = form.constant;
   for (const LinearForm::Term &term : form.terms) {
-    std::optional<int64_t> coefficient = getConstant(term.coefficient);
-    std::optional<int64_t> low, high;
+    AffineExpr low, high;
     if (auto dim = dyn_cast<AffineDimExpr>(term.term)) {
       if (std::optional<DimRange> range = ranges(dim.getPosition())) {
-        low = getConstant(range->lower);
-        if (std::optional<int64_t> upper = getConstant(range->upper))
-          high = *upper - 1;
+        low = range->lower;
+        high = range->upper - 1;
       }
     } else if (auto binary = dyn_cast<AffineBinaryOpExpr>(term.term);
                binary && binary.getKind() == AffineExprKind::Mod) {
-      low = 0;
-      if (std::optional<int64_t> divisor = getConstant(binary.getRHS()))
-        high = *divisor - 1;
+      low = constantLike(expr, 0);
+      high = binary.getRHS() - 1;
     }
-    if (!coefficient)
-      return {};
-    if (*coefficient < 0)
+    if (isKnownNonNegative(canonical(-term.coefficient)))
       std::swap(low, high);
-    auto add = [&](std::optional<int64_t> &bound, std::optional<int64_t> part) {
-      if (bound && part)
-        bound = *bound + *part * *coefficient;
-      else
-        bound.reset();
+    else if (!isKnownNonNegative(term.coefficient))
+      return {};
+    auto add = [&](AffineExpr &bound, AffineExpr part) {
+      bound = bound && part ? bound + part * term.coefficient : AffineExpr();
     };
-    add(bounds.lower, low);
-    add(bounds.upper, high);
+    add(least, low);
+    add(greatest, high);
   }
+  ConstantBounds bounds;
+  // What the ends have in common cancels.
+  if (least)
+    bounds.lower = getLowerBound(canonical(least));
+  if (greatest)
+    if (std::optional<int64_t> bound = getLowerBound(canonical(-greatest)))
+      bounds.upper = -*bound;
   return bounds;
 }
 

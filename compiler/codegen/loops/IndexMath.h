@@ -48,7 +48,8 @@ struct Division {
 Division divide(mlir::AffineExpr expr, mlir::AffineExpr size,
                 RangeLookup ranges);
 
-/// The constant bounds of an expression, both included; not set if unknown.
+/// The constant bounds of an expression for all sizes that symbols may have,
+/// both included; not set if unknown.
 struct ConstantBounds {
   std::optional<int64_t> lower, upper;
 };

@@ -315,17 +315,27 @@ private:
                    });
       return;
     }
-    SmallVector<int64_t> splits(loops.splits);
-    if (splits.empty())
+    if (loops.splits.empty())
       return emitLanes(group, lower, upper, std::nullopt, inside);
-    int64_t from = 0;
-    splits.push_back(*getConstant(group.size));
-    for (int64_t to : splits) {
-      DimRange range{builder.getAffineConstantExpr(from),
-                     builder.getAffineConstantExpr(to)};
-      emitLanes(group, emitter.i64(from), emitter.i64(to), range, inside);
+    emitParts(group, lower, upper, inside);
+  }
+
+  /// Emits the loop over lanes as one loop for each part between two splits. No
+  /// part begins before the one before it ends or ends behind the loop, so that
+  /// all of them are the loop whatever the sizes are.
+  void emitParts(const UnitLoop &group, Value lower, Value upper,
+                 llvm::function_ref<void()> inside) {
+    Location location = function.getLoc();
+    AffineExpr from = builder.getAffineConstantExpr(0);
+    for (AffineExpr to : loops.splits) {
+      Value end = builder.createOrFold<arith::MaxSIOp>(
+          location, emitter.materializeUniform(to), lower);
+      end = builder.createOrFold<arith::MinSIOp>(location, end, upper);
+      emitLanes(group, lower, end, DimRange{from, to}, inside);
+      lower = end;
       from = to;
     }
+    emitLanes(group, lower, upper, DimRange{from, group.size}, inside);
   }
 
   /// Emits the steps of the innermost loop that compute as many values as there
@@ -405,9 +415,13 @@ private:
                    chunk(iv, nullptr);
                    return {};
                  });
-    std::optional<int64_t> size = getConstant(group.size);
+    auto isMultiple = [&](AffineExpr at) {
+      return getConstant(at).value_or(1) % loops.lanes == 0;
+    };
     if (isConstant ? (last.getInt() - first.getInt()) % loops.lanes == 0
-                   : size && *size % loops.lanes == 0 && group.block)
+                   : group.block && isMultiple(group.size) &&
+                         (!range || (isMultiple(range->lower) &&
+                                     isMultiple(range->upper))))
       return;
     emitter.loop(end, upper, loops.lanes, {},
                  [&](Value iv, ValueRange) -> SmallVector<Value> {

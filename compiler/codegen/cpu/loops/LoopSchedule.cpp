@@ -27,6 +27,15 @@ constexpr double kTileCost = 24;
 /// The most lanes with which squares are transposed in registers: the vectors
 /// of one must fit there. Narrow elements do not fill them.
 constexpr int64_t kMostTileLanes = 16;
+/// The parts of the loop over the lanes, each a copy of its code: so many
+/// whatever it computes, and so many if all copies together cost little. A
+/// part's cost is not known, so that of an element stands for it, although most
+/// of it may be in other parts.
+constexpr double kMostSplits = 8;
+constexpr double kMostCheapSplits = 128;
+constexpr double kMostSplitCost = 8192;
+/// More symbols than a kernel has.
+constexpr size_t kMostSymbols = 64;
 /// The size that an unknown size counts as in estimates.
 constexpr int64_t kTypicalSize = 64;
 
@@ -72,8 +81,8 @@ struct Scheduler {
     findInnerAxes();
     chooseLaneDim();
     mergeAxes();
-    splitIntoUnits();
     findSplits();
+    splitIntoUnits();
     findScan();
     return std::move(schedule);
   }
@@ -280,33 +289,66 @@ struct Scheduler {
       schedule.scanDim = dim;
   }
 
+  /// Where the condition `threshold` < 0 changes along `dim`; null if that is
+  /// not one place, or outside of the dim's values.
+  AffineExpr findSplit(AffineExpr threshold, unsigned dim) {
+    LinearForm form = decompose(threshold);
+    AffineExpr size = dims.size(dim);
+    std::optional<int64_t> coefficient = getConstant(form.coefficientOf(dim));
+    if (form.terms.size() != 1 || form.isNonlinearIn(dim) || !coefficient ||
+        *coefficient == 0)
+      return nullptr;
+    AffineExpr at;
+    if (std::optional<int64_t> constant = getConstant(form.constant))
+      at = getAffineConstantExpr(
+          *coefficient > 0
+              ? llvm::divideCeilSigned(-*constant, *coefficient)
+              : llvm::divideFloorSigned(*constant, -*coefficient) + 1,
+          size.getContext());
+    else if (*coefficient == 1)
+      at = canonical(-form.constant);
+    else if (*coefficient == -1)
+      at = canonical(form.constant + 1);
+    else
+      return nullptr;
+    auto ranges = [&](unsigned) { return std::optional<DimRange>(); };
+    if (getBounds(at, ranges).upper.value_or(1) <= 0 ||
+        getBounds(at - size, ranges).lower.value_or(-1) >= 0)
+      return nullptr;
+    return at;
+  }
+
+  /// The value of `size` where all symbols are typical.
+  static int64_t estimateAtTypical(AffineExpr size) {
+    SmallVector<AffineExpr> typical(
+        kMostSymbols, getAffineConstantExpr(kTypicalSize, size.getContext()));
+    return getConstant(size.replaceSymbols(typical)).value_or(kTypicalSize);
+  }
+
   void findSplits() {
-    if (!schedule.laneDim || schedule.isColumn)
+    // The loop over the lanes has to be the innermost one.
+    if (!schedule.laneDim || schedule.isColumn ||
+        groups.back().dims.size() > 1 || (inner.empty() && findAcross()))
       return;
-    unsigned lane = *schedule.laneDim;
-    const UnitLoop &group = schedule.unitInner.back();
-    std::optional<int64_t> size = getConstant(group.size);
-    if (group.dims.size() != 1 || group.dims.back() != lane || group.block ||
-        !size)
-      return;
-    llvm::SmallSetVector<int64_t, 8> splits;
-    for (AffineExpr threshold : analysis.thresholds) {
-      LinearForm form = decompose(threshold);
-      std::optional<int64_t> coefficient =
-          getConstant(form.coefficientOf(lane));
-      std::optional<int64_t> constant = getConstant(form.constant);
-      if (form.terms.size() != 1 || form.isNonlinearIn(lane) || !coefficient ||
-          !constant || *coefficient == 0)
-        continue;
-      int64_t at = llvm::divideCeilSigned(-*constant, *coefficient);
-      if (at > 0 && at < *size)
+    llvm::SmallSetVector<AffineExpr, 8> splits;
+    for (AffineExpr threshold : analysis.thresholds)
+      if (AffineExpr at = findSplit(threshold, *schedule.laneDim))
         splits.insert(at);
-    }
-    constexpr size_t kMostSplits = 8; // each is a copy of the loop
-    if (splits.size() > kMostSplits)
+    // A part of the loop needs neither the comparison nor what the other parts
+    // read.
+    const double count = static_cast<double>(splits.size());
+    const double cost = std::max(elementCost - 3 * count, 1.0);
+    if (count > kMostSplits &&
+        (count > kMostCheapSplits || count * cost > kMostSplitCost))
       return;
-    schedule.splits = splits.takeVector();
-    llvm::sort(schedule.splits);
+    elementCost = cost;
+    // Equal ones stay in the order of the conditions.
+    SmallVector<std::pair<int64_t, size_t>> order;
+    for (AffineExpr split : splits)
+      order.emplace_back(estimateAtTypical(split), order.size());
+    llvm::sort(order);
+    for (auto [value, number] : order)
+      schedule.splits.push_back(splits[number]);
   }
 };
 

@@ -41,9 +41,11 @@ struct CpuSchedule {
   /// lanes read with a stride, and an element takes so few operations that a
   /// step may compute as many values of the dim as there are lanes.
   std::optional<unsigned> tileDim;
-  /// The values of the lane dim at which conditions change, ascending, greater
-  /// than 0 and less than its size.
-  llvm::SmallVector<int64_t> splits;
+  /// The values of the lane dim at which conditions change: expressions of
+  /// symbols, numbers among them greater than 0 and less than its size. They
+  /// ascend at usual sizes; at others one may be less than the one before it,
+  /// or greater than the size.
+  llvm::SmallVector<mlir::AffineExpr> splits;
   /// The row statistics to compute before the inner loops, in order: a tensor
   /// and the index of its element.
   llvm::SmallVector<std::pair<mlir::Value, llvm::SmallVector<mlir::AffineExpr>>>

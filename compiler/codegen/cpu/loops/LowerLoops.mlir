@@ -290,8 +290,39 @@ func.func private @transpose(%x: tensor<4096x4096xf32>) -> tensor<4096x4096xf32>
 #first = affine_map<()[s0] -> (8, s0)>
 #both = affine_map<()[s0] -> (8, s0 + 78)>
 module attributes {ait.symbols = [{name = "s0", min = 1 : i64, max = 64 : i64, input = 0 : i64, axis = 1 : i64}]} {
-func.func private @joined(%a: tensor<8x?xf32, #first>, %b: tensor<8x78xf32>) -> tensor<8x?xf32, #both> attributes {ait.kind = #ait.kind<loop>} {
+func.func private @joined(%a: tensor<8x?xf32, #first>, %b: tensor<8x78xf32>) -> tensor<8x1xf32> attributes {ait.kind = #ait.kind<loop>} {
   %c = ait.concat %a, %b {dim = 1} : (tensor<8x?xf32, #first>, tensor<8x78xf32>) -> tensor<8x?xf32, #both>
-  return %c : tensor<8x?xf32, #both>
+  %s = ait.sum %c {dims = array<i64: 1>} : tensor<8x?xf32, #both> -> tensor<8x1xf32>
+  return %s : tensor<8x1xf32>
 }
+}
+
+// -----
+
+// The parts of a concatenation whose sizes are not known, in units that are
+// blocks of a row: each ends where its part or the block ends.
+// CHECK-LABEL: func.func @parts(
+// CHECK-DAG: %[[FIRST:.*]] = llvm.load {{.*}} -> i64
+// CHECK: scf.for
+// CHECK-NOT: vector.reduction
+// CHECK: %[[BLOCK:.*]] = arith.muli
+// CHECK: %[[END:.*]] = arith.minsi
+// CHECK: %[[BEGUN:.*]] = arith.maxsi %{{.*}}, %[[BLOCK]]
+// CHECK: %[[SPLIT:.*]] = arith.minsi %[[BEGUN]], %[[END]]
+// CHECK: scf.for %{{.*}} = %[[BLOCK]] to
+// CHECK-NOT: masked
+// CHECK: llvm.store {{.*}} : vector<16xf32>
+// CHECK: scf.for %{{.*}} = %{{.*}} to %[[SPLIT]]
+// CHECK: masked.store
+// CHECK: scf.for %{{.*}} = %[[SPLIT]] to
+// CHECK-NOT: masked
+// CHECK: llvm.store {{.*}} : vector<16xf32>
+// CHECK: scf.for %{{.*}} = %{{.*}} to %[[END]]
+// CHECK-NOT: scf.for
+#x = affine_map<()[s0] -> (8, s0)>
+#y = affine_map<()[s0, s1] -> (8, s1)>
+#xy = affine_map<()[s0, s1] -> (8, s0 + s1)>
+func.func private @parts(%a: tensor<8x?xf32, #x>, %b: tensor<8x?xf32, #y>) -> tensor<8x?xf32, #xy> attributes {ait.kind = #ait.kind<loop>} {
+  %c = ait.concat %a, %b {dim = 1} : (tensor<8x?xf32, #x>, tensor<8x?xf32, #y>) -> tensor<8x?xf32, #xy>
+  return %c : tensor<8x?xf32, #xy>
 }

@@ -27,7 +27,9 @@ SmallVector<unsigned> findStreamedOutputs(const LoopNest &nest,
       schedule.unitInner.empty() || nest.outputs.size() > kMostStreams ||
       schedule.unitInner.back().dims.back() != *schedule.laneDim ||
       !isMultiple(schedule.unitInner.back().block.value_or(0)) ||
-      !llvm::all_of(schedule.splits, isMultiple))
+      !llvm::all_of(schedule.splits, [&](AffineExpr split) {
+        return isMultiple(getConstant(split).value_or(1));
+      }))
     return {};
   SmallVector<unsigned> numbers;
   for (const KernelOutput &output : nest.outputs) {

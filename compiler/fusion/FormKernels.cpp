@@ -151,6 +151,22 @@ void buildRemaining(const KernelGraph &graph, Block &block) {
   }
 }
 
+/// Gives each of several slices of a flip a flip of its own, so that it reads
+/// what is flipped and none need write all of it.
+void separateFlips(Block &block) {
+  SmallVector<FlipOp> shared;
+  for (auto flip : block.getOps<FlipOp>())
+    if (!flip->use_empty() && !flip->hasOneUse() &&
+        llvm::all_of(flip->getUsers(), llvm::IsaPred<SliceOp>))
+      shared.push_back(flip);
+  for (FlipOp flip : shared) {
+    OpBuilder builder(flip);
+    for (OpOperand &use :
+         llvm::make_early_inc_range(llvm::drop_begin(flip->getUses())))
+      use.set(builder.clone(*flip)->getResult(0));
+  }
+}
+
 struct FormKernels : impl::FormKernelsBase<FormKernels> {
   using FormKernelsBase::FormKernelsBase;
   FormKernels() = default;
@@ -162,6 +178,7 @@ struct FormKernels : impl::FormKernelsBase<FormKernels> {
     if (function.isExternal() || isKernel(function))
       return;
     Block &block = function.getBody().front();
+    separateFlips(block);
     auto report = [&](Operation *op, StringRef reason) {
       if (reject)
         reject(op, reason);

@@ -2,6 +2,7 @@
 
 #t = affine_map<()[s0] -> (s0, 64)>
 #u = affine_map<()[s0] -> (s0, 1)>
+#ends = affine_map<()[s0] -> (8, s0 + 9)>
 
 // A transformer's feed-forward block of dynamic length: bias and activation,
 // bias and residual are epilogues; the normalisation is one loop.
@@ -563,4 +564,30 @@ func.func @softmaxes(%x: tensor<4x64xf32>) -> tensor<4x64xf32> {
   %33 = ait.expand %32 : tensor<4x1xf32> -> tensor<4x64xf32>
   %34 = ait.div %31, %33 : tensor<4x64xf32>
   return %34 : tensor<4x64xf32>
+}
+
+// Two ends of an operand, which are read from the end: no kernel writes all of
+// it backwards.
+// CHECK-LABEL: func @ends
+func.func @ends(%x: tensor<8x?xf32, #ends>) -> (tensor<8x5xf32>, tensor<8x9xf32>) {
+  // CHECK: ait.kernel <loop>(%arg0)
+  // CHECK-NEXT: ^bb0
+  // CHECK-NEXT: ait.flip
+  // CHECK-NEXT: ait.slice
+  // CHECK-NEXT: ait.flip
+  // CHECK-NEXT: ait.yield
+  // CHECK: ait.kernel <loop>(%arg0)
+  // CHECK-NEXT: ^bb0
+  // CHECK-NEXT: ait.flip
+  // CHECK-NEXT: ait.slice
+  // CHECK-NEXT: ait.flip
+  // CHECK-NEXT: ait.yield
+  // CHECK-NOT: ait.kernel
+  // CHECK: return
+  %f = ait.flip %x {dims = array<i64: 1>} : tensor<8x?xf32, #ends> -> tensor<8x?xf32, #ends>
+  %0 = ait.slice %f {starts = array<i64: 0, 0>, steps = array<i64: 1, 1>} : tensor<8x?xf32, #ends> -> tensor<8x5xf32>
+  %1 = ait.flip %0 {dims = array<i64: 1>} : tensor<8x5xf32> -> tensor<8x5xf32>
+  %2 = ait.slice %f {starts = array<i64: 0, 0>, steps = array<i64: 1, 1>} : tensor<8x?xf32, #ends> -> tensor<8x9xf32>
+  %3 = ait.flip %2 {dims = array<i64: 1>} : tensor<8x9xf32> -> tensor<8x9xf32>
+  return %1, %3 : tensor<8x5xf32>, tensor<8x9xf32>
 }

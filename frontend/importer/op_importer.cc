@@ -289,7 +289,18 @@ Value OpImporter::Slice(Value value, int64_t dim, AffineExpr start,
     return ait::SliceOp::create(builder(), location_, type, value, starts,
                                 steps);
   }
-  // A start that moves with the sizes: counted from the end if that is fixed.
+  // A start that moves with the sizes. Along the last axis an index would hide
+  // from a CPU's loops that neighbours are neighbours in memory: the axis is
+  // cut behind the last entry, and the slice is what is then first from the
+  // end.
+  if (!state_.is_for_gpu() && dim + 1 == RankOf(value) &&
+      StaticSize(size) != 1 &&
+      (step == 1 || state_.sizes().Bounds(size).first > 0)) {
+    const Value cut =
+        Slice(value, dim, Constant(0), start + (size - 1) * step + 1);
+    return Flip(Slice(Flip(cut, dim), dim, Constant(0), size, step), dim);
+  }
+  // Counted from the end if that is fixed.
   if (std::optional<int64_t> from_end = StaticSize(start - from[dim])) {
     return IndexSelect(value, dim,
                        Iota(size, *from_end, step, DataType::kInt64));
@@ -297,6 +308,11 @@ Value OpImporter::Slice(Value value, int64_t dim, AffineExpr start,
   Value indices = Iota(size, 0, step, DataType::kInt64);
   return IndexSelect(
       value, dim, Add(indices, Full(Scalar(start), {size}, DataType::kInt64)));
+}
+
+Value OpImporter::Flip(Value value, int64_t dim) {
+  return ait::FlipOp::create(builder(), location_, value.getType(), value,
+                             ArrayRef<int64_t>{dim});
 }
 
 Value OpImporter::Diagonal(Value value, int64_t dim1, int64_t dim2,

@@ -44,52 +44,54 @@ enum class PadMode { kReflect, kReplicate, kCircular };
 
 // Entries of a last axis of `size` entries that repeat in its padding, `count`
 // of them, before the axis or after it.
-Value RepeatedPart(OpImporter& call, Value value, int64_t size, int64_t count,
-                   bool is_low, PadMode mode) {
+Value RepeatedPart(OpImporter& call, Value value, AffineExpr size,
+                   int64_t count, bool is_low, PadMode mode) {
   const int64_t dim = call.RankOf(value) - 1;
+  const auto slice = [&](AffineExpr start, int64_t length) {
+    return call.Slice(value, dim, start, call.Constant(length));
+  };
+  const AffineExpr first = call.Constant(0);
   switch (mode) {
-    case PadMode::kReflect: {
-      Value part = call.Slice(value, dim, is_low ? 1 : size - 1 - count, count);
-      return ait::FlipOp::create(call.builder(), call.location(),
-                                 part.getType(), part,
-                                 llvm::ArrayRef<int64_t>{dim});
-    }
+    case PadMode::kReflect:
+      return call.Flip(slice(is_low ? first + 1 : size - 1 - count, count),
+                       dim);
     case PadMode::kReplicate: {
       Sizes sizes = call.SizesOf(value);
       sizes[dim] = call.Constant(count);
-      return call.Expand(call.Slice(value, dim, is_low ? 0 : size - 1, 1),
-                         sizes);
+      return call.Expand(slice(is_low ? first : size - 1, 1), sizes);
     }
     case PadMode::kCircular:
-      return call.Slice(value, dim, is_low ? size - count : 0, count);
+      return slice(is_low ? size - count : first, count);
   }
   return Value();
 }
 
 // Pads the last axis with copies of parts of it: its neighbours in memory are
 // then neighbours in the result, which an index computed for each would hide.
-// Null if the axis has no known size, or not enough entries.
+// Null if the axis may not have enough entries.
 Value PadByParts(OpImporter& call, Value value, int64_t low, int64_t high,
                  PadMode mode) {
   const int64_t dim = call.RankOf(value) - 1;
-  const std::optional<int64_t> size = call.StaticSize(call.SizesOf(value)[dim]);
-  if (!size) return Value();
+  const AffineExpr size = call.SizesOf(value)[dim];
+  // On a GPU, parts that begin where a size says are read by an index, too.
+  if (call.state().is_for_gpu() && !call.StaticSize(size)) return Value();
+  const int64_t least = call.state().sizes().Bounds(size).first;
   // Negative padding removes entries.
   const int64_t begin = std::max<int64_t>(0, -low),
-                end = *size + std::min<int64_t>(0, high);
+                removed = begin + std::max<int64_t>(0, -high);
   // A reflection leaves the entry at the end out.
-  const int64_t most = mode == PadMode::kReflect    ? *size - 1
-                       : mode == PadMode::kCircular ? *size
+  const int64_t most = mode == PadMode::kReflect    ? least - 1
+                       : mode == PadMode::kCircular ? least
                                                     : std::max(low, high);
-  if (begin >= end || low > most || high > most) return Value();
+  if (removed >= least || low > most || high > most) return Value();
   SmallVector<Value> parts;
   if (low > 0)
-    parts.push_back(RepeatedPart(call, value, *size, low, true, mode));
-  parts.push_back(begin == 0 && end == *size
-                      ? value
-                      : call.Slice(value, dim, begin, end - begin));
+    parts.push_back(RepeatedPart(call, value, size, low, true, mode));
+  parts.push_back(removed == 0 ? value
+                               : call.Slice(value, dim, call.Constant(begin),
+                                            size - removed));
   if (high > 0)
-    parts.push_back(RepeatedPart(call, value, *size, high, false, mode));
+    parts.push_back(RepeatedPart(call, value, size, high, false, mode));
   return parts.size() == 1 ? parts[0] : call.Concat(parts, dim);
 }
 

@@ -82,6 +82,32 @@ TEST(Views, ASliceThatStartsAtADynamicPosition) {
   EXPECT_THAT(text, HasSubstr("ait.index_select %arg1"));
 }
 
+TEST(Views, ASliceOfTheLastAxisFromADynamicPositionIsReadFromTheEnd) {
+  TraceMaker maker;
+  SizeExpression n = maker.Symbol(8, 64);
+  ValueId x = maker.Input(kF32, {2, n});
+  maker.Output(maker.Call("aten::slice.Tensor",
+                          {{"self", x},
+                           {"dim", Int(1)},
+                           {"start", n + -5},
+                           {"end", n + -2},
+                           {"step", Int(1)}},
+                          kF32, {2, 3}));
+  EXPECT_EQ(maker.Import(),
+            "%0 = ait.slice %arg0 {starts = array<i64: 0, 0>, steps = "
+            "array<i64: 1, 1>} : tensor<2x?xf32, affine_map<()[s0] -> (2, "
+            "s0)>> -> tensor<2x?xf32, affine_map<()[s0] -> (2, s0 - 2)>>\n"
+            "%1 = ait.flip %0 {dims = array<i64: 1>} : tensor<2x?xf32, "
+            "affine_map<()[s0] -> (2, s0 - 2)>> -> tensor<2x?xf32, "
+            "affine_map<()[s0] -> (2, s0 - 2)>>\n"
+            "%2 = ait.slice %1 {starts = array<i64: 0, 0>, steps = array<i64: "
+            "1, 1>} : tensor<2x?xf32, affine_map<()[s0] -> (2, s0 - 2)>> -> "
+            "tensor<2x3xf32>\n"
+            "%3 = ait.flip %2 {dims = array<i64: 1>} : tensor<2x3xf32> -> "
+            "tensor<2x3xf32>\n"
+            "func.return %3 : tensor<2x3xf32>\n");
+}
+
 TEST(Views, ASliceOutOfRangeForSomeSizesIsRejected) {
   TraceMaker maker;
   SizeExpression n = maker.Symbol(1, 64);
@@ -148,6 +174,28 @@ TEST(Movement, ReflectedPaddingJoinsPartsOfTheLastAxis) {
   EXPECT_THAT(text, HasSubstr("ait.concat %1, %arg0, %3 {dim = 1 : i64}"));
   EXPECT_THAT(text, HasSubstr("%1 = ait.flip %0"));
   EXPECT_THAT(text, Not(HasSubstr("ait.index_select")));
+}
+
+// As long as every size of the range has entries enough.
+TEST(Movement, PaddingOfARangeOfSizesJoinsPartsOfTheLastAxis) {
+  for (const char* mode : {"reflect", "replicate", "circular"}) {
+    for (const auto& [least, joins] :
+         std::vector<std::pair<int64_t, bool>>{{3, true}, {1, false}}) {
+      TraceMaker maker;
+      SizeExpression n = maker.Symbol(least, 64);
+      ValueId x = maker.Input(kF32, {2, n});
+      maker.Output(maker.Call(
+          "aten::pad",
+          {{"self", x}, {"pad", IntList({2, 1})}, {"mode", std::string(mode)}},
+          kF32, {2, n + 3}));
+      std::string text = maker.Import();
+      EXPECT_EQ(maker.Reason(), "");
+      if (joins || std::string(mode) == "replicate")
+        EXPECT_THAT(text, HasSubstr("ait.concat")) << mode;
+      else
+        EXPECT_THAT(text, Not(HasSubstr("ait.concat"))) << mode;
+    }
+  }
 }
 
 TEST(Movement, ReflectedPaddingOfOtherAxesIsAnIndex) {

@@ -31,6 +31,18 @@ absl::StatusOr<SmallVector<Value>> ReadParts(OpImporter& call) {
   return parts;
 }
 
+// Sets the result to the parts joined along `dim`.
+absl::Status SetJoined(OpImporter& call, llvm::ArrayRef<Value> parts,
+                       int64_t dim) {
+  // On a CPU each part of a row is a loop of its own, up to this many: code for
+  // 300 takes ten seconds.
+  constexpr size_t kMostParts = 128;
+  if (!call.state().is_for_gpu() && parts.size() > kMostParts &&
+      dim + 1 == call.RankOf(parts[0]))
+    return Reject("LibTorch joins rows of so many parts faster");
+  return call.SetResult(call.Concat(parts, dim));
+}
+
 absl::Status BuildCat(OpImporter& call) {
   AITUNE_ASSIGN_OR_RETURN(SmallVector<Value> parts, ReadParts(call));
   if (call.RankOf(parts[0]) == 0)
@@ -38,7 +50,7 @@ absl::Status BuildCat(OpImporter& call) {
   AITUNE_ASSIGN_OR_RETURN(
       int64_t dim,
       call.Dim(call.Find("dim") ? "dim" : "axis", call.RankOf(parts[0])));
-  return call.SetResult(call.Concat(parts, dim));
+  return SetJoined(call, parts, dim);
 }
 
 absl::Status BuildStack(OpImporter& call) {
@@ -49,7 +61,7 @@ absl::Status BuildStack(OpImporter& call) {
     if (dim > call.RankOf(part)) return Reject("the tensors differ in rank");
     part = call.Unsqueeze(part, dim);
   }
-  return call.SetResult(call.Concat(parts, dim));
+  return SetJoined(call, parts, dim);
 }
 
 // hstack, vstack, dstack, column_stack: joins along `dim` after at least
@@ -66,8 +78,7 @@ absl::Status BuildStackAlong(OpImporter& call, int64_t dim, int64_t rank,
     }
   }
   // Vectors are joined along their only axis.
-  return call.SetResult(
-      call.Concat(parts, std::min(dim, call.RankOf(parts[0]) - 1)));
+  return SetJoined(call, parts, std::min(dim, call.RankOf(parts[0]) - 1));
 }
 
 // ---- Repetition ----

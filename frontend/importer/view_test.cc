@@ -164,6 +164,22 @@ TEST(Movement, CatConvertsAndSkipsEmptyVectors) {
             "func.return %1 : tensor<3x3xf32>\n");
 }
 
+TEST(Movement, RowsOfManyPartsAreJoinedByLibTorch) {
+  for (const int64_t count : {128, 129}) {
+    TraceMaker maker;
+    ValueId x = maker.Input(kF32, {4, 2});
+    maker.Output(maker.Call(
+        "aten::cat",
+        {{"tensors", std::vector<ValueId>(count, x)}, {"dim", Int(1)}}, kF32,
+        {4, 2 * count}));
+    maker.Import();
+    EXPECT_EQ(maker.Reason(), count == 128
+                                  ? ""
+                                  : "LibTorch joins rows of so many parts "
+                                    "faster");
+  }
+}
+
 TEST(Movement, ReflectedPaddingJoinsPartsOfTheLastAxis) {
   TraceMaker maker;
   ValueId x = maker.Input(kF32, {2, 5});

@@ -142,26 +142,33 @@ void KernelToLinalg::lowerConcat(mlir::ait::ConcatOp op) {
       op.getResult(),
       generic(
           op.getLoc(), type, {}, {}, [&](OpBuilder &b, Location l, ValueRange) {
-            std::function<Value(OpBuilder &, unsigned)> read =
-                [&](OpBuilder &inner, unsigned i) -> Value {
-              auto extract = [&, i](OpBuilder &at) {
+            // Of the inputs from `first` to `last`: the half that has it.
+            std::function<Value(OpBuilder &, size_t, size_t)> read =
+                [&](OpBuilder &at, size_t first, size_t last) -> Value {
+              if (first == last) {
                 SmallVector<Value> indices;
                 for (int64_t d = 0; d < type.getRank(); ++d)
-                  indices.push_back(indexValue(
-                      at, l,
-                      d == axis && i > 0 ? dim(d) - ends[i - 1] : dim(d)));
-                return extractAt(at, l, lowered(op.getInputs()[i]), indices);
-              };
-              if (i + 1 == op.getInputs().size())
-                return extract(inner);
+                  indices.push_back(indexValue(at, l,
+                                               d == axis && first > 0
+                                                   ? dim(d) - ends[first - 1]
+                                                   : dim(d)));
+                return extractAt(at, l, lowered(op.getInputs()[first]),
+                                 indices);
+              }
+              const size_t middle = first + (last - first - 1) / 2;
               Value before =
-                  arith::CmpIOp::create(inner, l, arith::CmpIPredicate::slt,
-                                        indexValue(inner, l, dim(axis)),
-                                        indexValue(inner, l, ends[i]));
-              return choose(inner, l, before, type.getElementType(), extract,
-                            [&, i](OpBuilder &at) { return read(at, i + 1); });
+                  arith::CmpIOp::create(at, l, arith::CmpIPredicate::slt,
+                                        indexValue(at, l, dim(axis)),
+                                        indexValue(at, l, ends[middle]));
+              return choose(
+                  at, l, before, type.getElementType(),
+                  [&, first](OpBuilder &in) { return read(in, first, middle); },
+                  [&, last](OpBuilder &in) {
+                    return read(in, middle + 1, last);
+                  });
             };
-            linalg::YieldOp::create(b, l, read(b, 0));
+            linalg::YieldOp::create(b, l,
+                                    read(b, 0, op.getInputs().size() - 1));
           }));
 }
 

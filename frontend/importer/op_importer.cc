@@ -298,7 +298,7 @@ Value OpImporter::Slice(Value value, int64_t dim, AffineExpr start,
       (step == 1 || state_.sizes().Bounds(size).first > 0)) {
     const Value cut =
         Slice(value, dim, Constant(0), start + (size - 1) * step + 1);
-    return Flip(Slice(Flip(cut, dim), dim, Constant(0), size, step), dim);
+    return Reverse(Slice(Reverse(cut, dim), dim, Constant(0), size, step), dim);
   }
   // Counted from the end if that is fixed.
   if (std::optional<int64_t> from_end = StaticSize(start - from[dim])) {
@@ -310,7 +310,7 @@ Value OpImporter::Slice(Value value, int64_t dim, AffineExpr start,
       value, dim, Add(indices, Full(Scalar(start), {size}, DataType::kInt64)));
 }
 
-Value OpImporter::Flip(Value value, int64_t dim) {
+Value OpImporter::Reverse(Value value, int64_t dim) {
   return ait::FlipOp::create(builder(), location_, value.getType(), value,
                              ArrayRef<int64_t>{dim});
 }

@@ -180,7 +180,8 @@ class OpImporter {
                     int64_t step = 1) {
     return Slice(value, dim, Constant(start), Constant(size), step);
   }
-  mlir::Value Flip(mlir::Value value, int64_t dim);
+  // The entries along `dim` in the opposite order.
+  mlir::Value Reverse(mlir::Value value, int64_t dim);
   mlir::Value Concat(llvm::ArrayRef<mlir::Value> values, int64_t dim);
   // `length` elements of the diagonal of two axes as a new last axis: element i
   // is at i - min(offset, 0) along `dim1` and at i + max(offset, 0) along

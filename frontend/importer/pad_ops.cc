@@ -53,8 +53,8 @@ Value RepeatedPart(OpImporter& call, Value value, AffineExpr size,
   const AffineExpr first = call.Constant(0);
   switch (mode) {
     case PadMode::kReflect:
-      return call.Flip(slice(is_low ? first + 1 : size - 1 - count, count),
-                       dim);
+      return call.Reverse(slice(is_low ? first + 1 : size - 1 - count, count),
+                          dim);
     case PadMode::kReplicate: {
       Sizes sizes = call.SizesOf(value);
       sizes[dim] = call.Constant(count);

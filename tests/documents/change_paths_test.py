@@ -19,7 +19,7 @@ SECTIONS = [
     ("A pointwise operation", r"(?i)\b(?:Ait_|approximate)?Erf(?:Op)?\b", r"(?i)erf(?![a-z])",
      ["compiler", "frontend/importer"], 0, 10),
     ("A data-movement operation", r"(?i)\b(?:Ait_)?Flip(?:Op)?\b", r"(?i)flip",
-     ["compiler", "frontend/importer", "frontend/check"], 0, 7),
+     ["compiler", "frontend/importer", "frontend/check"], 0, 8),
     ("A contraction-like operation", r"(?i)attention", r"(?i)attention",
      ["compiler", "frontend/importer", "frontend/compiled_model"], 17, 10),
     ("An 8-bit operand format", r"(?i)float8|e4m3|isFloatCode", r"(?i)float8|e4m3",

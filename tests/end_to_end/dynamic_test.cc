@@ -71,13 +71,6 @@ def forward(self, x: Tensor):
     return x[:, : n - 1] + x[:, 1:], x[:, -1], x[:, ::2]
 )",
      {"float32[2,3..11]"}},
-    // A size of both, which is negative where the ranges' ends meet.
-    {"matmul_of_what_is_left",
-     R"(
-def forward(self, x: Tensor, y: Tensor):
-    return torch.linear(x[y.size(0):], self.weight(40, [8, 5]))
-)",
-     {"float32[m=1..6,5]", "float32[n=1..8,5]"}},
     // Products of rows or of a column are sums of rows.
     {"sums_of_products",
      R"(

@@ -256,6 +256,16 @@ std::vector<ModelProgram> SequencePrograms() {
     return first, of_another_type, longer, y, shared
 )",
        {}},
+      // Products of sizes that would be negative at the least size.
+      {"layer of two rows",
+       R"(def forward(self, x: Tensor):
+    w = torch.arange(16).view([4, 4]) * 0.1
+    y = torch.zeros([4])
+    for i in range(min(x.size(0), 3)):
+        y = y + torch.linear(x[i:], w).sum(0) + torch.linear(x[i:i + 2], w).sum(0)
+    return y
+)",
+       {}},
       {"levels",
        R"(def forward(self, x: Tensor):
     levels = 0

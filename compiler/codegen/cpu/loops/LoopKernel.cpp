@@ -400,8 +400,15 @@ private:
     IntegerAttr first, last;
     bool isConstant = matchPattern(lower, m_Constant(&first)) &&
                       matchPattern(upper, m_Constant(&last));
+    // A part with fewer elements than there are lanes has no whole vector.
+    const bool isShort =
+        range && getBounds(range->upper - range->lower, [](unsigned) {
+                   return std::optional<DimRange>();
+                 }).upper.value_or(loops.lanes) < loops.lanes;
     Value end;
-    if (isConstant) {
+    if (isShort) {
+      end = lower;
+    } else if (isConstant) {
       int64_t span = last.getInt() - first.getInt();
       end = emitter.i64(first.getInt() + span / loops.lanes * loops.lanes);
     } else {
@@ -410,11 +417,12 @@ private:
                                           emitter.i64(loops.lanes));
       end = arith::SubIOp::create(builder, location, upper, rest);
     }
-    emitter.loop(lower, end, loops.lanes, {},
-                 [&](Value iv, ValueRange) -> SmallVector<Value> {
-                   chunk(iv, nullptr);
-                   return {};
-                 });
+    if (!isShort)
+      emitter.loop(lower, end, loops.lanes, {},
+                   [&](Value iv, ValueRange) -> SmallVector<Value> {
+                     chunk(iv, nullptr);
+                     return {};
+                   });
     auto isMultiple = [&](AffineExpr at) {
       return getConstant(at).value_or(1) % loops.lanes == 0;
     };

@@ -326,3 +326,26 @@ func.func private @parts(%a: tensor<8x?xf32, #x>, %b: tensor<8x?xf32, #y>) -> te
   %c = ait.concat %a, %b {dim = 1} : (tensor<8x?xf32, #x>, tensor<8x?xf32, #y>) -> tensor<8x?xf32, #xy>
   return %c : tensor<8x?xf32, #xy>
 }
+
+// -----
+
+// A part with fewer elements than a vector has no loop over whole vectors.
+// CHECK-LABEL: func.func @narrow(
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK-NEXT: arith.subi
+// CHECK: masked.store
+// CHECK: scf.for
+// CHECK-NOT: masked
+// CHECK: llvm.store
+// CHECK: scf.for
+// CHECK-NEXT: arith.subi
+// CHECK: masked.store
+// CHECK-NOT: scf.for
+// CHECK: return
+#wide = affine_map<()[s0] -> (8, s0)>
+#wider = affine_map<()[s0] -> (8, s0 + 3)>
+func.func private @narrow(%a: tensor<8x3xf32>, %b: tensor<8x?xf32, #wide>) -> tensor<8x?xf32, #wider> attributes {ait.kind = #ait.kind<loop>} {
+  %c = ait.concat %a, %b {dim = 1} : (tensor<8x3xf32>, tensor<8x?xf32, #wide>) -> tensor<8x?xf32, #wider>
+  return %c : tensor<8x?xf32, #wider>
+}

@@ -334,8 +334,13 @@ struct Scheduler {
     for (AffineExpr threshold : analysis.thresholds)
       if (AffineExpr at = findSplit(threshold, *schedule.laneDim))
         splits.insert(at);
-    // A part of the loop needs neither the comparison nor what the other parts
-    // read.
+    // One operand, as a padding has: in rows that may be short, its loads under
+    // masks take no longer than more parts do.
+    if (analysis.accesses.size() <= nest.outputs.size() + 1 &&
+        !llvm::all_of(splits, llvm::IsaPred<AffineConstantExpr>))
+      return;
+    // A part of the loop has no comparison, and neither the index nor the load
+    // of any other part.
     const double count = static_cast<double>(splits.size());
     const double cost = std::max(elementCost - 3 * count, 1.0);
     if (count > kMostSplits &&

@@ -72,19 +72,6 @@ std::optional<int> matchRowsArgument(Value value, RankedTensorType type) {
   return argument.getArgNumber();
 }
 
-/// The argument number behind `value` when it is one number, repeated along all
-/// axes.
-std::optional<int> matchOneNumberArgument(Value value) {
-  auto expand = value.getDefiningOp<ait::ExpandOp>();
-  auto argument =
-      expand ? dyn_cast<BlockArgument>(expand.getInput()) : BlockArgument();
-  if (!argument ||
-      llvm::any_of(cast<RankedTensorType>(argument.getType()).getShape(),
-                   [](int64_t size) { return size != 1; }))
-    return std::nullopt;
-  return argument.getArgNumber();
-}
-
 /// The operand of the product `op` that is not `chain`; null if `op` is none.
 Value otherFactor(Operation *op, Value chain) {
   if (!isa<ait::MulOp>(op) || op->getOperand(0) == op->getOperand(1))
@@ -202,8 +189,7 @@ func::FuncOp splitRest(func::FuncOp kernel, Value chain,
 }
 
 /// Operands of which at least one has scales: the sums times them, rounded to
-/// the type of 16 bits that follows. In place of a scale for each row or column
-/// there may be one for all. Appends the scales to `match`, these
+/// the type of 16 bits that follows. Appends the scales to `match`, these
 /// operations to `taken`, and moves `chain` behind them.
 absl::Status matchScales(const OperandFormat &format, Value &chain,
                          LibraryMatch &match,
@@ -215,15 +201,13 @@ absl::Status matchScales(const OperandFormat &format, Value &chain,
     auto *matchArgument = isRow ? matchRowsArgument : matchLastAxisArgument;
     Operation *user = chain.hasOneUse() ? *chain.user_begin() : nullptr;
     Value factor = user ? otherFactor(user, chain) : Value();
-    std::optional<int> argument;
-    if (factor)
-      argument = matchArgument(factor, cast<RankedTensorType>(chain.getType()));
-    if (factor && !argument)
-      argument = matchOneNumberArgument(factor);
+    const std::optional<int> argument =
+        factor ? matchArgument(factor, cast<RankedTensorType>(chain.getType()))
+               : std::nullopt;
     if (!argument)
       return absl::UnimplementedError(absl::StrCat(
           "the sums of codes are not followed by a scale for each ",
-          isRow ? "row" : "column", " or for all"));
+          isRow ? "row" : "column"));
     PostOp &postOp = *match.call.mutable_matmul()->add_post_ops();
     postOp.set_kind(PostOp::MULTIPLY);
     postOp.set_operand(static_cast<int>(match.arguments.size()));

@@ -161,23 +161,6 @@ TEST_F(LibraryCallsTest, ScalesOfCodesAreAppliedBeforeTheSumsAreRounded) {
   EXPECT_TRUE(succeeded(module->verify()));
 }
 
-TEST_F(LibraryCallsTest, OneScaleMayBeThatOfAllRowsOrColumns) {
-  auto found = match(R"(
-func.func private @k(%x: tensor<2x16x32xf8E4M3FN>, %rows: tensor<1x1x1xf32>, %w: tensor<48x32xf8E4M3FN>, %columns: tensor<1xf32>) -> tensor<2x16x48xbf16> attributes {ait.kind = #ait.kind<matmul>} {
-  %0 = ait.matmul %x, %w {transpose_rhs} : (tensor<2x16x32xf8E4M3FN>, tensor<48x32xf8E4M3FN>) -> tensor<2x16x48xf32>
-  %1 = ait.expand %rows : tensor<1x1x1xf32> -> tensor<2x16x48xf32>
-  %2 = ait.expand %columns : tensor<1xf32> -> tensor<2x16x48xf32>
-  %3 = ait.mul %0, %1 : tensor<2x16x48xf32>
-  %4 = ait.mul %3, %2 : tensor<2x16x48xf32>
-  %5 = ait.convert %4 : tensor<2x16x48xf32> -> tensor<2x16x48xbf16>
-  return %5 : tensor<2x16x48xbf16>
-})",
-                     CublasLtRules(nullptr, false));
-  ASSERT_TRUE(found.ok()) << found.status();
-  EXPECT_THAT(found->arguments, ElementsAre(0, 2, 1, 3));
-  EXPECT_FALSE(found->rest);
-}
-
 TEST_F(LibraryCallsTest, CodesWithoutScalesOfRowsAndColumnsAreRefused) {
   const CublasLtRules rules(nullptr, false);
   const std::string columnsAlone = ofCodes(R"(

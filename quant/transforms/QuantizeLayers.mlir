@@ -50,16 +50,18 @@ func.func @one(%x: tensor<2x8xbf16>) -> tensor<2x4xbf16> {
 // -----
 
 // Codes of float8: a division by the scale, which is the greatest magnitude of
-// all tokens over 448, at least 2^-126.
+// all tokens over 448, at least 2^-126. Each token is given it.
 // FLOAT8-LABEL: func.func @sixteens(
 // FLOAT8-SAME: %[[X:.*]]: tensor<2x16xbf16>
 // FLOAT8: %[[F:.*]] = ait.convert %[[X]] : tensor<2x16xbf16> -> tensor<2x16xf32>
 // FLOAT8: ait.abs %[[F]]
-// FLOAT8: ait.amax {{.*}} -> tensor<2x1xf32>
-// FLOAT8: ait.amax {{.*}} -> tensor<1x1xf32>
+// FLOAT8: %[[EACH:.*]] = ait.amax {{.*}} -> tensor<2x1xf32>
+// FLOAT8: %[[ALL:.*]] = ait.amax %[[EACH]] {{.*}} -> tensor<1x1xf32>
+// FLOAT8: %[[REPEATED:.*]] = ait.expand %[[ALL]]
+// FLOAT8: ait.maximum %[[REPEATED]], %[[EACH]] : tensor<2x1xf32>
 // FLOAT8: ait.full 4.480000e+02
 // FLOAT8: ait.div
-// FLOAT8: %[[SCALE:.*]] = ait.maximum {{.*}} : tensor<1x1xf32>
+// FLOAT8: %[[SCALE:.*]] = ait.maximum {{.*}} : tensor<2x1xf32>
 // FLOAT8: ait.expand %[[SCALE]]
 // FLOAT8: %[[NUMBER:.*]] = ait.div %[[F]]
 // FLOAT8: ait.clamp %[[NUMBER]] {max = 4.480000e+02 : f64, min = -4.480000e+02 : f64}

@@ -66,9 +66,10 @@ class Writer {
   const mlir::Location location_;
 };
 
-// The scale of what shares one, as quant/schemes computes it.
+// The scale of what shares one, as quant/schemes computes it. One of a tensor
+// is given for each row if it is `repeated`.
 Value ScaleOf(Writer& w, Value x, const CodeRules& rules,
-              Granularity granularity) {
+              Granularity granularity, bool repeated) {
   auto type = mlir::cast<RankedTensorType>(x.getType());
   Value greatest = w.Create<ait::AbsOp>(type, x);
   auto sizes = ait::getSymbolicSizes(type);
@@ -82,8 +83,13 @@ Value ScaleOf(Writer& w, Value x, const CodeRules& rules,
         ait::getTensorType(sizes, type.getElementType()), greatest, axes);
   };
   reduce({type.getRank() - 1});
-  if (first < type.getRank() - 1)
+  if (first < type.getRank() - 1) {
+    const Value of_rows = greatest;
     reduce(llvm::to_vector(llvm::seq<int64_t>(first, type.getRank() - 1)));
+    // The greatest of all is that of each row and all: so it is in memory.
+    if (repeated)
+      greatest = w.Binary<ait::MaximumOp>(w.Expand(greatest, of_rows), of_rows);
+  }
   return w.WithNumber<ait::MaximumOp>(
       w.WithNumber<ait::DivOp>(greatest, rules.divisor), rules.smallest_scale);
 }
@@ -100,7 +106,9 @@ const LayerWriter::QuantizedInput& LayerWriter::QuantizeInput(
   builder.setInsertionPointAfterValue(input);
   Writer w(builder, location);
   const Value x = w.Convert(input, builder.getF32Type());
-  const Value scale = ScaleOf(w, x, rules, way.granularity);
+  // Libraries take one scale a row beside one a column of the weight.
+  const Value scale =
+      ScaleOf(w, x, rules, way.granularity, /*repeated=*/is_float);
   // int8 multiplies by the reciprocal, float8 divides: their bits differ.
   Value number;
   if (is_float) {

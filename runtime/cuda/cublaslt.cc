@@ -253,7 +253,6 @@ class Matmul : public LibraryCall {
     return layout;
   }
 
-  bool HaveOneFactor(absl::Span<const Operand> inputs) const;
   absl::Status CheckFactors(const Problem& problem, const MatmulCall& call,
                             absl::Span<const Operand> inputs) const;
   absl::Status ChooseAlgorithm(const Problem& problem, int64_t operand_bytes,
@@ -351,12 +350,11 @@ absl::Status Matmul::Prepare(const MatmulCall& call,
   if (has_codes) {
     // The sums of an H200 keep as many bits as in our own kernels.
     const int8_t fast = 1;
-    const cublasLtMatmulMatrixScale_t mode =
-        HaveOneFactor(inputs) ? CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F
-                              : CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F;
+    const cublasLtMatmulMatrixScale_t vectors =
+        CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F;
     AITUNE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, fast));
-    AITUNE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_A_SCALE_MODE, mode));
-    AITUNE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_B_SCALE_MODE, mode));
+    AITUNE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_A_SCALE_MODE, vectors));
+    AITUNE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_B_SCALE_MODE, vectors));
     AITUNE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, aligned));
     AITUNE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, aligned));
   }
@@ -369,12 +367,6 @@ absl::Status Matmul::Prepare(const MatmulCall& call,
                          SizeInBytes(output.dtype), algorithm);
 }
 
-// Whether the rows have one factor for all, and so have the columns.
-bool Matmul::HaveOneFactor(absl::Span<const Operand> inputs) const {
-  return ElementCount(inputs[row_factors_].sizes) == 1 &&
-         ElementCount(inputs[column_factors_].sizes) == 1;
-}
-
 // Whether the library can take the factors of a product of codes.
 absl::Status Matmul::CheckFactors(const Problem& problem,
                                   const MatmulCall& call,
@@ -384,12 +376,11 @@ absl::Status Matmul::CheckFactors(const Problem& problem,
         "cuBLASLt: a matmul of 8-bit floats of which not both sides are one "
         "matrix whose rows are reduced");
   }
-  if (!HaveOneFactor(inputs) &&
-      (ElementCount(inputs[row_factors_].sizes) != problem.m ||
-       ElementCount(inputs[column_factors_].sizes) != problem.n)) {
+  if (ElementCount(inputs[row_factors_].sizes) != problem.m ||
+      ElementCount(inputs[column_factors_].sizes) != problem.n) {
     return absl::UnimplementedError(
-        "cuBLASLt: a matmul of 8-bit floats has neither one factor for each "
-        "row and one for each column nor one of each for all");
+        "cuBLASLt: a matmul of 8-bit floats has not one factor for each row "
+        "and one for each column");
   }
   return absl::OkStatus();
 }

@@ -29,10 +29,10 @@ class RunGuard {
 
   // Runs the model once on copies of the arguments, if it has such loops or
   // operators and, where attention is all of these, an argument without
-  // elements. kDeadlineExceeded if a loop
-  // goes on after so many seconds, kFailedPrecondition if an operator would end
-  // the process, each with the reason to tell; OK otherwise, also if the model
-  // raises. The model's state changes as by any call.
+  // elements. kDeadlineExceeded if a loop goes on after so many seconds,
+  // kFailedPrecondition if an operator would end the process, each with the
+  // reason to tell; OK otherwise, also if the model raises. The model's state
+  // changes as by any call.
   absl::Status Try(const ValueList& arguments, double seconds) const;
 
  private:

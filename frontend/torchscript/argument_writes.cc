@@ -7,6 +7,7 @@
 #include <string>
 
 #include "frontend/torchscript/any_node.h"
+#include "frontend/torchscript/hidden_writes.h"
 #include "frontend/torchscript/operator_tags.h"
 #include "frontend/torchscript/written_arguments.h"
 
@@ -25,27 +26,16 @@ bool IsTensor(const Value& value) {
 // The tensor that `node` may give although its schema does not say so; null:
 // none.
 Value* UnsaidSource(Node* node) {
-  static const auto* const of_one =
-      new std::set<std::string>{"aten::alpha_dropout",
-                                "aten::atleast_1d",
-                                "aten::atleast_2d",
-                                "aten::atleast_3d",
-                                "aten::conj_physical",
-                                "aten::dropout",
-                                "aten::feature_alpha_dropout",
-                                "aten::feature_dropout",
-                                "aten::pixel_shuffle",
-                                "aten::pixel_unshuffle",
-                                "aten::sum_to_size",
-                                "aten::type_as"};
-  // Of one tensor of the list they are given, where it is the only one.
-  static const auto* const of_list =
-      new std::set<std::string>{"aten::cartesian_prod", "aten::einsum"};
-  const std::string name = node->kind().toQualString();
-  if (of_one->count(name) > 0)
-    return IsTensor(*node->input(0)) ? node->input(0) : nullptr;
-  if (of_list->count(name) == 0) return nullptr;
-  Node* const list = node->input(name == "aten::einsum" ? 1 : 0)->node();
+  const c10::FunctionSchema* schema = node->maybeSchema();
+  if (schema == nullptr || node->inputs().empty()) return nullptr;
+  // Those of a factor of 1 give a view.
+  const bool shuffles = schema->name() == "aten::pixel_shuffle" ||
+                        schema->name() == "aten::pixel_unshuffle";
+  if (!shuffles && !MayGiveArgument(*schema)) return nullptr;
+  Value* const given = node->input(schema->name() == "aten::einsum" ? 1 : 0);
+  if (IsTensor(*given)) return given;
+  // One tensor of the list, where it is the only one.
+  Node* const list = given->node();
   return list->kind() == c10::prim::ListConstruct && list->inputs().size() == 1
              ? list->input(0)
              : nullptr;
@@ -175,9 +165,8 @@ std::vector<const Value*> ResizedTensors(const Node& node) {
 void ShowUnsaidViews(Graph& graph) { ShowUnsaidViews(*graph.block()); }
 
 ArgumentWrites FindArgumentWrites(const std::shared_ptr<Graph>& graph) {
-  const bool writes = AnyNode(graph->block(), [](Node* node) {
-    return !WrittenTensors(*node).empty();
-  });
+  const bool writes = AnyNode(
+      graph->block(), [](Node* node) { return !MayBeWritten(*node).empty(); });
   if (!writes) return {};
   const bool sets_attributes = AnyNode(graph->block(), [](Node* node) {
     return node->kind() == c10::prim::SetAttr;
@@ -201,7 +190,7 @@ ArgumentWrites FindArgumentWrites(const std::shared_ptr<Graph>& graph) {
   };
   ArgumentWrites found;
   AnyNode(graph->block(), [&](Node* node) {
-    const std::vector<const Value*> written = WrittenTensors(*node);
+    const std::vector<const Value*> written = MayBeWritten(*node);
     if (std::none_of(written.begin(), written.end(), is_of_argument))
       return false;
     if (found.write == nullptr) found.write = node;

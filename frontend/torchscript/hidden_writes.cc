@@ -39,7 +39,7 @@ bool MayGiveArgument(const c10::FunctionSchema& schema) {
       "aten::to_dense",        "aten::dequantize",
       "aten::channel_shuffle", "aten::chain_matmul",
       "aten::unsafe_split",    "aten::unsafe_split_with_sizes",
-      "aten::unsafe_chunk"};
+      "aten::unsafe_chunk",    "aten::lift"};
   const std::string& name = schema.name();
   return kNames->count(name) > 0 || name.rfind("aten::_cast_", 0) == 0;
 }

@@ -183,7 +183,7 @@ void AddLayoutQueries(const torch::jit::Block& block, bool contents_change,
 void AddWrittenArguments(const torch::jit::Block& block,
                          std::set<int>& arguments) {
   for (const torch::jit::Node* node : block.nodes()) {
-    for (const torch::jit::Value* written : WrittenTensors(*node))
+    for (const torch::jit::Value* written : MayBeWritten(*node))
       AddArguments(written, arguments);
     for (const torch::jit::Block* inner : node->blocks())
       AddWrittenArguments(*inner, arguments);
@@ -292,7 +292,7 @@ InputQueries FindInputQueries(const Model& model) {
   CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
     const torch::jit::Module& module = model.impl().bare_module;
     auto graph = module.get_method("forward").graph()->copy();
-    InlineCalls(*graph);
+    InlineCallsAndForks(*graph);
     FoldFlags(graph, module._ivalue());
     MarkCarriedWrites(graph);
     // torch.nn.functional asks for `inplace` everywhere, which is mostly False.

@@ -75,6 +75,53 @@ TEST(InputQueries, WritesToNewTensorsAreNoneWhereListsChange) {
               IsEmpty());
 }
 
+// An operator that may give its argument itself, whether its schema says so or
+// not.
+TEST(InputQueries, WritesThroughWhatMayBeTheArgument) {
+  for (const char* given :
+       {"x.to_dense()", "torch.dequantize(x)", "torch._cast_Float(x)",
+        "torch.lift(x)", "torch.chain_matmul([x])",
+        "torch.dropout(x, 0.0, "
+        "False)",
+        "torch.pixel_shuffle(x, 1)"}) {
+    const InputQueries found =
+        Queries(absl::StrCat("  return ", given, ".add_(1)\n"));
+    EXPECT_THAT(found.write, StartsWith("aten::add_")) << given;
+    EXPECT_THAT(found.written_arguments, ElementsAre(0)) << given;
+  }
+}
+
+// Which method of an interface is called, is known to the call alone.
+TEST(InputQueries, MethodsOfInterfacesMayWriteToWhatTheyAreGiven) {
+  const auto written = [](const std::string& body) {
+    torch::jit::Module module("__torch__.Whole");
+    const auto unit = module._ivalue()->compilation_unit();
+    const auto part =
+        c10::InterfaceType::create("__torch__.Part", /*is_module=*/true);
+    part->addMethod(
+        c10::FunctionSchema("forward", "",
+                            {c10::Argument("self", part),
+                             c10::Argument("t", c10::TensorType::get())},
+                            {c10::Argument("", c10::TensorType::get())}));
+    unit->register_type(part);
+    torch::jit::Module one("__torch__.One", unit);
+    one.define("def forward(self, t: Tensor):\n  return t.mul_(2)\n");
+    module.register_module("one", one);
+    module.register_attribute("part", part, one._ivalue());
+    module.define(
+        absl::StrCat("def forward(self, x: Tensor, y: Tensor):\n", body));
+    const auto model = Model::FromModule(module);
+    EXPECT_TRUE(model.ok()) << model.status();
+    return model.ok() ? FindInputQueries(*model).written_arguments
+                      : std::set<int>();
+  };
+  EXPECT_THAT(written("  return self.part.forward(y)\n"), ElementsAre(1));
+  EXPECT_THAT(written("  x.add_(1)\n  return self.part.forward(y) * x\n"),
+              ElementsAre(0, 1));
+  EXPECT_THAT(written("  return self.part.forward(torch.relu(y)) * x\n"),
+              IsEmpty());
+}
+
 TEST(InputQueries, TheModeInWhichTensorsAreMadeIsTheCallers) {
   EXPECT_THAT(Queries("  if x.is_inference():\n    return x + 1\n"
                       "  return x - 1\n")

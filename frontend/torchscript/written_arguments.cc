@@ -99,6 +99,20 @@ std::vector<const torch::jit::Value*> WrittenTensors(
   return written;
 }
 
+std::vector<const torch::jit::Value*> MayBeWritten(
+    const torch::jit::Node& node) {
+  std::vector<const torch::jit::Value*> written = WrittenTensors(node);
+  if (node.kind() != c10::prim::CallMethod &&
+      node.kind() != c10::prim::CallFunction && node.kind() != c10::prim::fork)
+    return written;
+  for (const torch::jit::Value* input : node.inputs()) {
+    const c10::TypeKind kind = input->type()->kind();
+    if (kind != c10::TypeKind::ClassType && HoldsTensors(input->type()))
+      written.push_back(input);
+  }
+  return written;
+}
+
 bool MayChangeSizes(const c10::FunctionSchema& schema, size_t argument) {
   if (argument >= schema.arguments().size()) return false;
   return IsResult(schema.arguments()[argument]) ||

@@ -31,6 +31,11 @@ std::vector<const torch::jit::Value*> HiddenlyWritten(
 std::vector<const torch::jit::Value*> WrittenTensors(
     const torch::jit::Node& node);
 
+// The values whose tensors the node may write to: WrittenTensors, and all that
+// a function or method which is bound at run time is given. Thread-safe.
+std::vector<const torch::jit::Value*> MayBeWritten(
+    const torch::jit::Node& node);
+
 // Whether the tensor that is this argument may have other sizes or strides
 // after the call, as with t_(), resize_() and results that are given (out=).
 bool MayChangeSizes(const c10::FunctionSchema& schema, size_t argument);

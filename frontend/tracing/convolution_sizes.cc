@@ -14,8 +14,8 @@ bool IsConvolution(const std::string& name) {
          absl::StartsWith(name, "aten::conv_transpose");
 }
 
-std::optional<std::vector<std::vector<int64_t>>> ConvolutionSizes(const c10::FunctionSchema& schema,
-                                      const std::vector<c10::IValue>& stack) {
+std::optional<std::vector<std::vector<int64_t>>> ConvolutionSizes(
+    const c10::FunctionSchema& schema, const std::vector<c10::IValue>& stack) {
   const auto find = [&](const char* name) -> const c10::IValue* {
     const std::optional<size_t> position = FindArgument(schema, name);
     return position && *position < stack.size() ? &stack[*position] : nullptr;

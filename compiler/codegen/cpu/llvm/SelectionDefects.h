@@ -9,8 +9,8 @@ class Module;
 
 namespace aitune {
 
-/// Rewrites operations that LLVM 22 compiles wrongly or slowly. Must run after all
-/// optimisations, because they would undo the changes. It replaces
+/// Rewrites operations that LLVM 22 compiles wrongly or slowly. Must run after
+/// all optimisations, because they would undo the changes. It replaces
 ///  - masked stores of one element with a constant mask: if the element was
 ///    truncated, AVX-512 code writes as many bytes as it had before (4 bytes
 ///    for an i32 truncated to i8);

@@ -77,13 +77,14 @@ absl::StatusOr<std::vector<aitune::StepTime>> Module::Profile(
   std::vector<double> times;
   for (int i = 0; i <= repeats; ++i) {
     const auto start = std::chrono::steady_clock::now();
-    AITUNE_RETURN_IF_ERROR(Run(arguments).status());
+    absl::Status ran = Run(arguments).status();
     if (device.is_gpu()) aitune::frontend::WaitForStream(device);
-    AITUNE_RETURN_IF_ERROR(TakeFailedCheck());
+    if (ran.ok()) ran = TakeFailedCheck();
     times.push_back(std::chrono::duration<double, std::micro>(
                         std::chrono::steady_clock::now() - start)
                         .count());
-    if (put_back) AITUNE_RETURN_IF_ERROR(put_back());
+    if (put_back) ran.Update(put_back());
+    AITUNE_RETURN_IF_ERROR(ran);
   }
   times.erase(times.begin());
   std::nth_element(times.begin(), times.begin() + repeats / 2, times.end());

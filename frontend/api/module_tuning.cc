@@ -159,7 +159,7 @@ absl::StatusOr<std::vector<Module::MadeSample>> Module::MakeSamples(
   const std::vector<aitune::frontend::SymbolSpec>& symbols = assignment.symbols;
   const std::vector<int64_t> ends =
       aitune::frontend::SizesNear(symbols, std::numeric_limits<int64_t>::max());
-  AITUNE_ASSIGN_OR_RETURN(const ValueList largest,
+  AITUNE_ASSIGN_OR_RETURN(ValueList largest,
                           aitune::frontend::MakeInputs(inputs, ends, seed));
   const absl::Status refused = refusal(largest);
   if (refused.ok()) {
@@ -170,7 +170,7 @@ absl::StatusOr<std::vector<Module::MadeSample>> Module::MakeSamples(
     if (least > 0) {
       AITUNE_RETURN_IF_ERROR(add(aitune::frontend::SizesNear(symbols, least)));
     }
-    AITUNE_RETURN_IF_ERROR(add(ends));
+    made.push_back({std::move(largest), ends[0]});
     return made;
   }
   // Such as positions beyond a table: the sizes below are the model's range.

@@ -309,8 +309,8 @@ InputQueries FindInputQueries(const Model& model) {
       found.written_arguments = FindWrittenArguments(*graph, contents_change);
     }
     found.own_arguments = FindTensorKeys(model);
-    if (const std::string query = FindIn(
-            *graph->block(), std::set<std::string>{"aten::is_inference"});
+    if (const std::string query =
+            FindIn(block, std::set<std::string>{"aten::is_inference"});
         !query.empty())
       found.own_arguments = absl::StrCat(
           query, " depends on the mode in which the caller made an argument");

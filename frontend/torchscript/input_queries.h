@@ -34,7 +34,8 @@ struct InputQueries {
   std::string identity;  // `x is y` of tensors
   std::string gradient;  // x.requires_grad
   std::string write;     // to an input, or to what one holds
-  // Those that such writes may be to, where there are any.
+  // The arguments that such writes may be to: all of them where it is not known
+  // which; none if `write` is empty.
   std::set<int> written_arguments;
   // Of a list or dict that an input is or holds: which tensors it holds then.
   std::string container_write;

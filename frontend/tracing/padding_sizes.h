@@ -1,6 +1,6 @@
-// The sizes of a tensor that is padded by its own elements, by their formula:
-// LibTorch finds them by running the operator alone, on no device but those
-// with memory. Internal: includes LibTorch.
+// The sizes of a tensor that is padded by its own elements, by their formula.
+// LibTorch has no implementation of these operators for the meta device, which
+// would give the sizes without running them. Internal: includes LibTorch.
 #ifndef AITUNE_FRONTEND_TRACING_PADDING_SIZES_H_
 #define AITUNE_FRONTEND_TRACING_PADDING_SIZES_H_
 

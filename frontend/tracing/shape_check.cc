@@ -110,6 +110,16 @@ void PutOnMeta(const c10::FunctionSchema& schema, bool takes_tensors,
   stack[*device] = c10::Device(at::kMeta);
 }
 
+using SizesFormula = std::optional<Sizes> (*)(const c10::FunctionSchema&,
+                                              const std::vector<c10::IValue>&);
+
+// What gives the sizes of the call's results; null: the operator itself.
+SizesFormula ShapeFormulaOf(const c10::FunctionSchema& schema,
+                            const std::vector<c10::IValue>& stack) {
+  if (IsConvolution(schema.name())) return ConvolutionSizes;
+  return IsPadding(schema, stack) ? PaddingSizes : nullptr;
+}
+
 bool SaysNotImplemented(absl::string_view message) {
   return absl::StrContains(message, "Meta") ||
          absl::StrContains(message, "meta") ||
@@ -135,21 +145,15 @@ ShapesAt Interpreter::FindShapes(const ShapeQuery& query,
       stack.push_back(std::move(value));
     }
     found.elements = CountElements(stack);
-    if (!real && IsConvolution(query.schema->name())) {
-      if (std::optional<Sizes> sizes = ConvolutionSizes(*query.schema, stack)) {
-        found.sizes = *std::move(sizes);
-        return absl::OkStatus();
-      }
-      return absl::InvalidArgumentError("the convolution has no result");
-    }
-    if (!real && IsPadding(*query.schema, stack)) {
+    const SizesFormula formula =
+        real ? nullptr : ShapeFormulaOf(*query.schema, stack);
+    if (formula != nullptr) {
       has_formula = true;
-      if (std::optional<Sizes> sizes = PaddingSizes(*query.schema, stack)) {
-        found.sizes = *std::move(sizes);
-        found.is_other_view.push_back(false);
-        return absl::OkStatus();
-      }
-      return absl::InvalidArgumentError("the padding has no result");
+      std::optional<Sizes> sizes = formula(*query.schema, stack);
+      if (!sizes)
+        return absl::InvalidArgumentError("the operator has no result");
+      found.sizes = *std::move(sizes);
+      return absl::OkStatus();
     }
     if (real && found.elements > kMaxElements)
       return absl::UnavailableError("the operator takes too long");

@@ -101,10 +101,13 @@ absl::StatusOr<std::vector<StepTime>> CompiledBackend::Profile(
                           source()->Unflatten(inputs));
   AITUNE_ASSIGN_OR_RETURN(const std::function<absl::Status()> put_back,
                           source()->SaveArguments(arguments));
-  // Its first run is slower.
-  AITUNE_RETURN_IF_ERROR(
-      compiled->RunLeaves(inputs, constant_check()).status());
-  auto times = TimeSteps(*compiled, arguments, repeats, put_back);
+  const auto run = [&]() -> absl::StatusOr<std::vector<StepTime>> {
+    // Its first run is slower.
+    AITUNE_RETURN_IF_ERROR(
+        compiled->RunLeaves(inputs, constant_check()).status());
+    return TimeSteps(*compiled, arguments, repeats, put_back);
+  };
+  const absl::StatusOr<std::vector<StepTime>> times = run();
   if (put_back) AITUNE_RETURN_IF_ERROR(put_back());
   return times;
 }

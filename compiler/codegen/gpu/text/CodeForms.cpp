@@ -1,11 +1,9 @@
 #include "compiler/codegen/gpu/text/CodeForms.h"
 
+#include "compiler/codegen/gpu/text/FollowUses.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/Matchers.h"
-#include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/STLFunctionalExtras.h"
-#include "llvm/ADT/SmallVector.h"
 
 using namespace mlir;
 
@@ -84,33 +82,17 @@ static Value boundedBy(Operation *op, double &bound, bool &isGreatest) {
 /// are as `isRight` says.
 static bool endsInCodes(Operation *op,
                         llvm::function_ref<bool(arith::TruncFOp)> isRight) {
-  llvm::SmallVector<Value> open = {op->getResult(0)};
-  llvm::DenseSet<Value> seen;
-  while (!open.empty()) {
-    Value value = open.pop_back_val();
-    if (!seen.insert(value).second)
-      continue;
-    for (OpOperand &use : value.getUses()) {
-      Operation *user = use.getOwner();
-      double bound;
-      bool isGreatest;
-      if (arith::TruncFOp code = asCode(user)) {
-        if (!isRight(code))
-          return false;
-      } else if (boundedBy(user, bound, isGreatest) == value) {
-        open.push_back(user->getResult(0));
-      } else if (auto generic = dyn_cast<linalg::GenericOp>(user);
-                 generic && generic.getNumReductionLoops() == 0) {
-        open.push_back(generic.getMatchingBlockArgument(&use));
-      } else if (isa<linalg::YieldOp>(user) &&
-                 isa<linalg::GenericOp>(user->getParentOp())) {
-        open.push_back(user->getParentOp()->getResult(use.getOperandNumber()));
-      } else {
-        return false;
-      }
-    }
-  }
-  return true;
+  auto isEnd = [&](OpOperand &use) {
+    arith::TruncFOp code = asCode(use.getOwner());
+    return code && isRight(code);
+  };
+  return allUsesEnd(op, isEnd, [](OpOperand &use) {
+    double bound;
+    bool isGreatest;
+    return boundedBy(use.getOwner(), bound, isGreatest) == use.get()
+               ? use.getOwner()->getResult(0)
+               : followGeneric(use);
+  });
 }
 
 int countCodeCorrections(Operation *op) {

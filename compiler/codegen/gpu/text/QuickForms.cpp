@@ -1,14 +1,13 @@
 #include "compiler/codegen/gpu/text/QuickForms.h"
 
+#include "compiler/codegen/gpu/text/FollowUses.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
-#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
-#include "llvm/ADT/SmallVector.h"
 
 using namespace mlir;
 
@@ -31,12 +30,9 @@ static bool isNotNegative(Value value) {
 /// operand `use`; null if the error could grow, or has another meaning.
 static Value passesOn(OpOperand &use) {
   Operation *op = use.getOwner();
-  if (auto generic = dyn_cast<linalg::GenericOp>(op))
-    return generic.getNumReductionLoops() == 0
-               ? generic.getMatchingBlockArgument(&use)
-               : Value();
-  if (isa<linalg::YieldOp, scf::YieldOp>(op) &&
-      isa<linalg::GenericOp, scf::IfOp>(op->getParentOp()))
+  if (isa<linalg::GenericOp, linalg::YieldOp>(op))
+    return followGeneric(use);
+  if (isa<scf::YieldOp>(op) && isa<scf::IfOp>(op->getParentOp()))
     return op->getParentOp()->getResult(use.getOperandNumber());
   if (isa<arith::AddFOp>(op))
     return isNotNegative(op->getOperand(0)) && isNotNegative(op->getOperand(1))
@@ -59,22 +55,7 @@ static bool isRoundedTo16Bits(OpOperand &use) {
 /// last rounded to 16 bits.
 static bool endsRounded(Operation *op,
                         llvm::function_ref<Value(OpOperand &)> passes) {
-  llvm::SmallVector<Value> open = {op->getResult(0)};
-  llvm::DenseSet<Value> seen;
-  while (!open.empty()) {
-    Value value = open.pop_back_val();
-    if (!seen.insert(value).second)
-      continue;
-    for (OpOperand &use : value.getUses()) {
-      if (isRoundedTo16Bits(use))
-        continue;
-      Value next = passes(use);
-      if (!next)
-        return false;
-      open.push_back(next);
-    }
-  }
-  return true;
+  return allUsesEnd(op, isRoundedTo16Bits, passes);
 }
 
 bool mayBeQuickExp(Operation *op) {

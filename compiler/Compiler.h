@@ -165,6 +165,9 @@ struct LayerKnowledge {
   /// Layers with schemes that they are not to have, because the model with them
   /// was further from eager than it may be.
   LayersWithSchemes dropped;
+  /// Layers with schemes that they are not to have, because the whole model was
+  /// no faster with them, and what it took; the compiler adds to these.
+  std::map<std::pair<std::string, std::string>, std::string> slow;
   /// The numbers of weights that operators have too which LibTorch runs, and
   /// why it does. Their layers stay as they are: all uses of a layer are
   /// quantised alike or not at all.

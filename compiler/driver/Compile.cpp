@@ -25,6 +25,7 @@
 #include "compiler/driver/QuantizeLayers.h"
 #include "compiler/driver/Repair.h"
 #include "compiler/driver/SizeAlternatives.h"
+#include "compiler/driver/WholeModelGain.h"
 #include "compiler/pipelines/Pipelines.h"
 #include "compiler/plan/PlanBuilder.h"
 #include "compiler/plan/Provenance.h"
@@ -40,6 +41,9 @@ using namespace mlir;
 namespace aitune {
 namespace {
 
+/// Seconds to time a whole model with and without quantised layers.
+constexpr double kWholeModelSeconds = 0.5;
+
 /// One run of the compiler: what its phases share.
 class Compilation {
 public:
@@ -50,6 +54,13 @@ public:
         schedules(module, options, result) {}
 
   absl::StatusOr<CompileResult> run();
+  /// After `run`, which gave `own` here, as the other did: what both models
+  /// take as a whole, this one being quantised.
+  absl::StatusOr<WholeModelTimes> timeBeside(const CompileResult &own,
+                                             const Compilation &other,
+                                             const CompileResult &others) const;
+  /// Before `run`: `other` has timed linear layers of this model.
+  void knowTimesOf(const Compilation &other) { layerTimer = other.layerTimer; }
   /// After `run`, which gave `own`: leaves to LibTorch what it runs faster.
   absl::StatusOr<CompileResult> leaveToLibTorch(CompileResult own);
 
@@ -311,14 +322,105 @@ absl::StatusOr<CompileResult> Compilation::leaveToLibTorch(CompileResult own) {
       });
 }
 
+absl::StatusOr<WholeModelTimes>
+Compilation::timeBeside(const CompileResult &own, const Compilation &other,
+                        const CompileResult &others) const {
+  std::vector<ModelToTime> models(2);
+  models[0].model = {own.plan, own.objects};
+  models[0].constants = constants.all();
+  models[1].model = {others.plan, others.objects};
+  models[1].constants = other.constants.all();
+  // The inputs are made up, so that indices among them may lead outside.
+  for (ModelToTime &model : models)
+    model.model.plan->set_ignores_checks(true);
+  AITUNE_ASSIGN_OR_RETURN(
+      const std::vector<Measurement> measured,
+      target->timeModels(std::move(models), {kWholeModelSeconds}));
+  if (measured[0].microseconds < 0 || measured[1].microseconds < 0)
+    return absl::UnavailableError("a whole model could not be run");
+  return WholeModelTimes{measured[0].microseconds, measured[1].microseconds};
+}
+
+/// A way to compile a model, and what became of it.
+struct Attempt {
+  /// `quantised` is an earlier one that timed the model's layers, or null.
+  Attempt(OwningOpRef<ModuleOp> copy, ModuleOp module,
+          absl::Span<const ConstantTensor> constants, CompileOptions asked,
+          const Attempt *quantised)
+      : copy(std::move(copy)), options(std::move(asked)),
+        compilation(module, constants, options), result([&] {
+          if (quantised)
+            compilation.knowTimesOf(quantised->compilation);
+          return compilation.run();
+        }()) {}
+
+  bool isCompiled() const { return result.ok() && result->failures.empty(); }
+
+  const OwningOpRef<ModuleOp> copy; ///< of the model, or null
+  const CompileOptions options;
+  Compilation compilation;
+  absl::StatusOr<CompileResult> result;
+};
+
+/// `attempt`, or another one where layers in 8 bits make the model of `source`
+/// no faster: without those that gain little alone, or without any.
+std::unique_ptr<Attempt>
+leaveSlowLayers(std::unique_ptr<Attempt> attempt, ModuleOp source,
+                absl::Span<const ConstantTensor> constants,
+                const CompileOptions &options) {
+  const auto compileCopy = [&](CompileOptions asked, const Attempt *quantised) {
+    OwningOpRef<ModuleOp> copy = source.clone();
+    ModuleOp module = *copy;
+    return std::make_unique<Attempt>(std::move(copy), module, constants,
+                                     std::move(asked), quantised);
+  };
+  std::unique_ptr<Attempt> plain;
+  while (attempt->isCompiled() &&
+         isGainDoubtful(attempt->result->quantizedLayers)) {
+    if (!plain) {
+      CompileOptions asked = options;
+      asked.quantization.clear();
+      asked.tuning.budgetSeconds = 0;
+      if (!asked.dumpDirectory.empty())
+        asked.dumpDirectory += "/without_quantization";
+      plain = compileCopy(std::move(asked), nullptr);
+    }
+    if (!plain->isCompiled())
+      return attempt;
+    const absl::StatusOr<WholeModelTimes> times =
+        attempt->compilation.timeBeside(*attempt->result, plain->compilation,
+                                        *plain->result);
+    if (!times.ok() || times->isFaster())
+      return attempt;
+    CompileOptions asked = attempt->options;
+    asked.mayQuantizeNone = true;
+    asked.layers.slow.merge(findSlow(attempt->result->quantizedLayers, *times));
+    attempt = compileCopy(std::move(asked), attempt.get());
+  }
+  return attempt;
+}
+
 } // namespace
 
 absl::StatusOr<CompileResult>
 compile(ModuleOp module, absl::Span<const ConstantTensor> constants,
         const CompileOptions &options) {
   ++compileCounters().graphs;
-  Compilation compilation(module, constants, options);
-  absl::StatusOr<CompileResult> result = compilation.run();
+  // The passes change the module.
+  OwningOpRef<ModuleOp> source;
+  if (canTimeWhole(module, options))
+    source = module.clone();
+  auto attempt =
+      std::make_unique<Attempt>(nullptr, module, constants, options, nullptr);
+  if (source)
+    attempt = leaveSlowLayers(std::move(attempt), *source, constants, options);
+  if (source && attempt->isCompiled() && !options.mayQuantizeNone) {
+    AITUNE_ASSIGN_OR_RETURN(const AskedQuantization asked,
+                            readQuantization(options));
+    AITUNE_RETURN_IF_ERROR(checkQuantized(asked.options, *attempt->result));
+  }
+  Compilation &compilation = attempt->compilation;
+  absl::StatusOr<CompileResult> result = std::move(attempt->result);
   // A model that is being repaired keeps what was found wrong out of it.
   if (!options.libtorch.makePart || !options.audit.inputs.empty() ||
       !result.ok() || !result->failures.empty() || !result->ir.empty())

@@ -1,5 +1,6 @@
 #include "compiler/driver/LayerTimer.h"
 
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -66,6 +67,28 @@ absl::StatusOr<Compiled> compileText(const std::string &text,
   return compiled;
 }
 
+/// Weights of one type as one with all their columns: those are along `axis`.
+ConstantTensor join(ArrayRef<ConstantTensor> weights, size_t axis) {
+  if (weights.size() == 1)
+    return weights.front();
+  TensorView view = weights.front().view;
+  view.sizes[axis] = 0;
+  for (const ConstantTensor &weight : weights)
+    view.sizes[axis] += weight.view.sizes[axis];
+  const int64_t rows = axis == 0 ? 1 : view.sizes[0];
+  auto bytes = std::make_shared<std::vector<char>>(BytesOf(view));
+  char *to = bytes->data();
+  for (int64_t row = 0; row < rows; ++row)
+    for (const ConstantTensor &weight : weights) {
+      const int64_t size = BytesOf(weight.view) / rows;
+      std::memcpy(to, static_cast<const char *>(weight.view.data) + row * size,
+                  size);
+      to += size;
+    }
+  view.data = bytes->data();
+  return {view, bytes, "weight"};
+}
+
 } // namespace
 
 LayerTimer::LayerTimer(const CompileOptions &asked,
@@ -104,44 +127,60 @@ LayerTimer::time(ArrayRef<ait::MatmulOp> layers, const quant::Way &way) {
   return found->second;
 }
 
-std::string LayerTimer::isolate(ArrayRef<ait::MatmulOp> layers) const {
+LayerTimer::Alone LayerTimer::isolate(ArrayRef<ait::MatmulOp> layers) const {
   ait::MatmulOp first = layers.front();
   MLIRContext *context = first.getContext();
   Location location = UnknownLoc::get(context);
   OwningOpRef<ModuleOp> module(ModuleOp::create(location));
-  SmallVector<Type> results;
-  for (ait::MatmulOp layer : layers)
-    results.push_back(makeStatic(layer.getType(), sizes));
   OpBuilder builder(module->getBodyRegion());
-  auto main = func::FuncOp::create(
-      builder, location, "main",
-      builder.getFunctionType({makeStatic(first.getLhs().getType(), sizes)},
-                              results));
+  const RankedTensorType input = makeStatic(first.getLhs().getType(), sizes);
+  auto main = func::FuncOp::create(builder, location, "main",
+                                   builder.getFunctionType({input}, {}));
   Block *body = main.addEntryBlock();
   builder.setInsertionPointToStart(body);
+  Alone alone;
   SmallVector<Value> products;
-  for (auto [layer, result] : llvm::zip_equal(layers, results)) {
-    auto weight =
-        ait::MatmulOp(layer).getRhs().getDefiningOp<ait::ConstantOp>();
-    Value constant = builder.clone(*weight)->getResult(0);
+  for (const bool isTransposed : {false, true}) {
+    SmallVector<ConstantTensor> weights;
+    int64_t columns = 0;
+    for (ait::MatmulOp layer : layers) {
+      if (layer.getTransposeRhs() != isTransposed)
+        continue;
+      auto weight = layer.getRhs().getDefiningOp<ait::ConstantOp>();
+      weights.push_back(constants[weight.getIndex()]);
+      columns += layer.getType().getShape().back();
+    }
+    if (weights.empty())
+      continue;
+    alone.weights.push_back(join(weights, isTransposed ? 0 : 1));
+    auto weight = ait::ConstantOp::create(
+        builder, location,
+        RankedTensorType::get(alone.weights.back().view.sizes,
+                              first.getRhs().getType().getElementType()),
+        static_cast<int64_t>(alone.weights.size()) - 1, "weight");
+    SmallVector<int64_t> shape(makeStatic(first.getType(), sizes).getShape());
+    shape.back() = columns;
     products.push_back(ait::MatmulOp::create(
-        builder, location, result, body->getArgument(0), constant,
-        /*transpose_lhs=*/false, ait::MatmulOp(layer).getTransposeRhs()));
+        builder, location,
+        RankedTensorType::get(shape, first.getType().getElementType()),
+        body->getArgument(0), weight, /*transpose_lhs=*/false, isTransposed));
   }
   func::ReturnOp::create(builder, location, products);
-  return printToString(*module);
+  main.setType(builder.getFunctionType({input}, TypeRange(products)));
+  alone.module = printToString(*module);
+  return alone;
 }
 
 std::optional<quant::LayerTimes>
-LayerTimer::measure(const std::string &module, const std::string &way) const {
+LayerTimer::measure(const Alone &alone, const std::string &way) const {
   CompileOptions plain = options, quantized = options;
   plain.quantization.clear();
   quantized.quantization = way;
-  auto before = compileText(module, constants, plain);
-  auto after = compileText(module, constants, quantized);
+  auto before = compileText(alone.module, alone.weights, plain);
+  auto after = compileText(alone.module, alone.weights, quantized);
   if (!before.ok() || !after.ok())
     return std::nullopt;
-  auto target = createTarget(options, bytesOf(constants));
+  auto target = createTarget(options, bytesOf(alone.weights));
   if (!target.ok() || !(*target)->open().ok())
     return std::nullopt;
   std::optional<quant::LayerTimes> found;

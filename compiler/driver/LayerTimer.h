@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "compiler/Compiler.h"
@@ -29,15 +30,20 @@ public:
 
   /// As quant::LayerTimer, at the largest sizes of the symbols. The layers are
   /// compiled without what is before and after them, but with the
-  /// quantisation of their input. Nothing when they could not be compiled or
+  /// quantisation of their input, and as one product of all their columns, as
+  /// which a model mostly has them. Nothing when they could not be compiled or
   /// run.
   std::optional<quant::LayerTimes>
   time(llvm::ArrayRef<mlir::ait::MatmulOp> layers, const quant::Way &way);
 
 private:
-  /// The layers alone as a module of static sizes.
-  std::string isolate(llvm::ArrayRef<mlir::ait::MatmulOp> layers) const;
-  std::optional<quant::LayerTimes> measure(const std::string &module,
+  /// Layers alone.
+  struct Alone {
+    std::string module;                  ///< of static sizes, as text
+    std::vector<ConstantTensor> weights; ///< its constants
+  };
+  Alone isolate(llvm::ArrayRef<mlir::ait::MatmulOp> layers) const;
+  std::optional<quant::LayerTimes> measure(const Alone &alone,
                                            const std::string &way) const;
 
   CompileOptions options;

@@ -46,6 +46,7 @@ void addQuantizationPasses(OpPassManager &passManager,
     return found == known.inputs.end() ? nullptr : &found->second;
   };
   context.dropped = known.dropped;
+  context.slow = known.slow;
   context.elsewhere = known.elsewhere;
   context.classes = known.classes;
   context.holders = known.holders;

@@ -265,13 +265,18 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
     const Judged& judged = WeightOf(layer, way);
     SetErrors(layer, way, &told_layers_[number]);
     if (options_.verdict == Verdict::kOff) return judged.weight.refusal;
-    if (context_.dropped.count({layer.path, std::string(Name(way.scheme))}) > 0)
+    const std::pair<std::string, std::string> choice = {
+        told_layers_[number].layer, std::string(Name(way.scheme))};
+    if (context_.dropped.count(choice) > 0)
       return absl::StrCat(
           "dropped: with it the model was further from eager than its bound, "
           "min_cosine=",
           options_.bound.min_cosine);
-    if (!judged.weight.refusal.empty() || !judged.error)
-      return judged.weight.refusal;
+    if (!judged.weight.refusal.empty()) return judged.weight.refusal;
+    const auto slow = context_.slow.find(choice);
+    if (slow != context_.slow.end())
+      return absl::StrCat("slower: ", slow->second);
+    if (!judged.error) return "";
     return RefuseError(way.scheme, *judged.error);
   }
 

@@ -49,6 +49,9 @@ struct QuantizationContext {
   // Layers with schemes that they are not to have, as the model was too far
   // from eager with them.
   LayersWithSchemes dropped;
+  // Those that they are not to have as the model was no faster with them, and
+  // what it took.
+  std::map<std::pair<std::string, std::string>, std::string> slow;
   // The weights, by their numbers, that LibTorch multiplies with too, and why
   // it does: not all uses of their layers would be quantised.
   std::map<int64_t, std::string> elsewhere;

@@ -68,6 +68,7 @@ class QuantizeLayersTest : public ::testing::Test {
     known.gpu = gpu_;
     known.timer = timer_;
     known.dropped = dropped_;
+    known.slow = slow_;
     known.inputs = [this](int64_t number) {
       const auto found = inputs_.find(number);
       return found == inputs_.end() ? nullptr : &found->second;
@@ -115,6 +116,7 @@ class QuantizeLayersTest : public ::testing::Test {
   // The inputs of each weight's layers.
   std::map<int64_t, ConstantTensor> inputs_;
   LayersWithSchemes dropped_;
+  std::map<std::pair<std::string, std::string>, std::string> slow_;
   std::vector<QuantizedLayer> layers_;
 };
 
@@ -444,6 +446,19 @@ TEST_F(QuantizeLayersTest, ALayerThatSpoiledTheModelIsDropped) {
             "min_cosine=0.9995");
   // With another scheme it may be near enough.
   Run(kTwoLayers, "int8dq,min_cosine=0.9995");
+  EXPECT_EQ(layers_.back().refusal, "");
+}
+
+TEST_F(QuantizeLayersTest, ALayerThatMadeTheModelNoFasterIsLeftAlone) {
+  AddWeight({4, 8});
+  AddWeight({5, 8});
+  slow_ = {{{"layer.key", "int8wo"}, "the whole model takes 9 us with it"}};
+  Run(kTwoLayers, "int8wo");
+  ASSERT_EQ(layers_.size(), 2u);
+  EXPECT_EQ(layers_[0].refusal, "");
+  EXPECT_EQ(layers_[1].refusal, "slower: the whole model takes 9 us with it");
+  // Without a verdict times don't count.
+  Run(kTwoLayers, "int8wo,verdict=off");
   EXPECT_EQ(layers_.back().refusal, "");
 }
 

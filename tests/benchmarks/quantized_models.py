@@ -64,7 +64,11 @@ def llama_block():
     return DecoderBlock()
 
 
-MAKERS = {"bert": bert, "minilm": minilm, "gpt2": gpt2, "vit_b_16": vit, "llama_block": llama_block}
+def mlp():
+    return nn.Sequential(*[layer for _ in range(8) for layer in (nn.Linear(4096, 4096), nn.GELU())])
+
+
+MAKERS = {"bert": bert, "minilm": minilm, "gpt2": gpt2, "vit_b_16": vit, "llama_block": llama_block, "mlp": mlp}
 
 
 def parse(spec):
@@ -97,6 +101,8 @@ def sample(spec, longest=None):
         return [torch.randn(batch, 3, 224, 224, dtype=torch.bfloat16)]
     if name == "llama_block":
         return [torch.randn(batch, length, 4096, dtype=torch.bfloat16)]
+    if name == "mlp":
+        return [torch.randn(batch, 4096, dtype=torch.bfloat16)]
     return [torch.randint(0, 30000, (batch, length))]
 
 

@@ -2,15 +2,16 @@
 """Our quantised builds and torchao's on a GPU, side by side, in one run.
 
     run_gpu_quantized.py AITUNE [MODEL:BATCH[xLENGTH]...] [--schemes NAME,...]
-                         [--verdict] [--json FILE] [--models FOLDER]
+                         [--verdict] [--no-peers] [--json FILE] [--models FOLDER]
                          [--jobs N] [--until SECONDS] [--rounds N]
                          [--row-seconds SECONDS] [--warm SECONDS] [--make-only]
 
-Schemes: int8wo, int8dq, fp8wo, fp8dq (with a scale a row), each in bfloat16 and
-with the same configuration in both. The models are those of quantized_models.py.
-Ours is `aitune bench --quantize`, beside it our own build without; the peer is
-torchao with torch.compile(mode="max-autotune-no-cudagraphs"), recorded as a CUDA
-graph and replayed, which leaves out what a call through PyTorch costs beside.
+Schemes: int8wo, int8dq, fp8wo, fp8dq_row and fp8dq_tensor (fp8dq with a scale a row
+and with one for a tensor), each in bfloat16 and with the same configuration in both.
+The models are those of quantized_models.py. Ours is `aitune bench --quantize`, beside
+it our own build without; the peer is torchao with
+torch.compile(mode="max-autotune-no-cudagraphs"), recorded as a CUDA graph and
+replayed, which leaves out what a call through PyTorch costs beside.
 Without --verdict ours quantises every layer that torchao does; with it, those
 that gain.
 
@@ -54,19 +55,22 @@ import torch
 from quantized_models import make, parse, sample, save
 
 ROWS = ["bert:8x128", "bert:1x128", "gpt2:1x128", "vit_b_16:1", "minilm:8x128", "llama_block:1x1",
-        "llama_block:1x4096"]
-SCHEMES = {"int8wo": "int8wo", "int8dq": "int8dq", "fp8wo": "fp8wo", "fp8dq": "fp8dq,granularity=row"}
+        "llama_block:1x4096", "mlp:4096"]
+SCHEMES = {"int8wo": "int8wo", "int8dq": "int8dq", "fp8wo": "fp8wo",
+           "fp8dq_row": "fp8dq,granularity=row", "fp8dq_tensor": "fp8dq,granularity=tensor"}
 PLAIN = "16 bit"
 QUEUED = 20  # calls in one measurement of the device
 
 
 def torchao_config(scheme):
     from torchao.quantization import (Float8DynamicActivationFloat8WeightConfig, Float8WeightOnlyConfig,
-                                      Int8DynamicActivationInt8WeightConfig, Int8WeightOnlyConfig, PerRow)
+                                      Int8DynamicActivationInt8WeightConfig, Int8WeightOnlyConfig, PerRow,
+                                      PerTensor)
 
     return {"int8wo": Int8WeightOnlyConfig, "int8dq": Int8DynamicActivationInt8WeightConfig,
             "fp8wo": Float8WeightOnlyConfig,
-            "fp8dq": lambda: Float8DynamicActivationFloat8WeightConfig(granularity=PerRow())}[scheme]()
+            "fp8dq_row": lambda: Float8DynamicActivationFloat8WeightConfig(granularity=PerRow()),
+            "fp8dq_tensor": lambda: Float8DynamicActivationFloat8WeightConfig(granularity=PerTensor())}[scheme]()
 
 
 def first_tensor(output):
@@ -265,7 +269,7 @@ class Race:
             for spec in options.rows:
                 for scheme in [PLAIN, *options.schemes]:
                     jobs.append(ours.submit(self.make_ours, spec, scheme))
-                    if scheme != PLAIN:
+                    if scheme != PLAIN and not options.no_peers:
                         jobs.append(peers.submit(self.make_peer, spec, scheme))
             try:
                 self.await_jobs(jobs)
@@ -340,7 +344,7 @@ def trace(folder, spec):
 
 
 def show(rows, failed):
-    print(f"{'row':19}{'scheme':8}{'ours':>9}{'torchao':>9}{'x':>6}{'call':>9}{'torchao':>9}{'x':>6}{'gain':>6}"
+    print(f"{'row':19}{'scheme':13}{'ours':>9}{'torchao':>9}{'x':>6}{'call':>9}{'torchao':>9}{'x':>6}{'gain':>6}"
           f"{'layers':>8}{'cosine':>9}{'torchao':>9}{'eager':>9}")
     for row in rows:
         builds = {(build["scheme"], build["by"]): build for build in row["builds"]}
@@ -355,7 +359,7 @@ def show(rows, failed):
             layers = "/".join(map(str, ours["layers"])) if ours and ours["layers"] else "-"
             cells += f"{layers:>8}" + "".join(f"{build['cosine']:9.5f}" if build else f"{'-':>9}"
                                               for build in (ours, peer))
-            print(f"{row['row']:19}{scheme:8}{cells}{row['eager_cosine']:9.5f}")
+            print(f"{row['row']:19}{scheme:13}{cells}{row['eager_cosine']:9.5f}")
     for key, error in failed:
         print(f"{' '.join(key)}: {error}")
 
@@ -386,6 +390,7 @@ def main():
     parser.add_argument("rows", nargs="*", default=ROWS)
     parser.add_argument("--schemes", default=",".join(SCHEMES))
     parser.add_argument("--verdict", action="store_true")
+    parser.add_argument("--no-peers", action="store_true", help="only ours")
     parser.add_argument("--json")
     parser.add_argument("--models", default="/tmp/aitune-quantized-models")
     parser.add_argument("--jobs", type=int, default=3)

@@ -18,6 +18,11 @@ HostTensor::HostTensor(TensorView shape, int64_t guardBytes)
     throw std::bad_alloc();
   memory = *std::move(allocated);
   tensor.data = memory.data() + before;
+  restoreGuards();
+}
+
+void HostTensor::restoreGuards() {
+  const int64_t before = static_cast<const char *>(tensor.data) - memory.data();
   const int64_t end = before + bytes();
   std::memset(memory.data(), kGuard, before);
   std::memset(memory.data() + end, kGuard, memory.bytes() - end);

@@ -32,6 +32,8 @@ public:
   void copyFrom(const void *data);
   /// Whether the guards are as they were.
   bool isIntact() const;
+  /// Makes them so, after something has written to them.
+  void restoreGuards();
 
 private:
   TensorView tensor;

@@ -33,6 +33,8 @@ TEST(HostTensorTest, SeesWhatIsWrittenBesideIt) {
       HostTensor tensor({nullptr, DataType::kFloat32, {3, 5}}, guardBytes);
       static_cast<char *>(tensor.view().data)[place] = 0;
       EXPECT_FALSE(tensor.isIntact()) << guardBytes << " " << place;
+      tensor.restoreGuards();
+      EXPECT_TRUE(tensor.isIntact()) << guardBytes << " " << place;
     }
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <random>
 
 #include "absl/strings/str_cat.h"
@@ -90,8 +91,11 @@ public:
   }
 
   void poison() {
-    for (HostTensor &tensor : memory)
+    for (HostTensor &tensor : memory) {
       tensor.fill(kPoison);
+      // Another candidate may have written there.
+      tensor.restoreGuards();
+    }
   }
   /// Which tensor something was written beside; empty if none.
   std::string findOverrun() const {
@@ -147,24 +151,27 @@ Measurement summarize(std::vector<double> times) {
 class CandidateBench {
 public:
   CandidateBench(absl::Span<const CpuExecutable *const> candidates,
-                 KernelJudge *judge)
-      : candidates(candidates), judge(judge), plan(candidates.front()->plan()),
-        results(candidates.size()), outputs(candidates.size()) {}
+                 KernelJudge *judge, bool comparesResults)
+      : candidates(candidates), judge(judge), comparesResults(comparesResults),
+        plan(candidates.front()->plan()), results(candidates.size()) {}
 
   absl::Status judgeAll();
   /// Makes what `time` needs, of candidates that nobody judges.
   absl::Status prepareUnjudged();
-  void compareWithFirst();
   void time(const MeasureOptions &options);
 
   const absl::Span<const CpuExecutable *const> candidates;
   KernelJudge *const judge;
+  /// Whether results are compared with those of the first candidate that is
+  /// right: all elements, where the judge knows some.
+  const bool comparesResults;
   const ExecutablePlan &plan;
   std::vector<Measurement> results;
 
 private:
   absl::Status makeInputs(JudgedInputs set);
   absl::Status judgeOn(JudgedInputs set);
+  void compareWithFirst(size_t i);
   void judgeOne(size_t i, JudgedInputs set, Tensors &found);
   double run(size_t i, Tensors &into, bool isTimed = false);
   double warmUp(size_t i, double seconds);
@@ -174,9 +181,16 @@ private:
     results[i].isWrong = true;
   }
 
+  /// Where candidate `i` puts its results of the normal inputs.
+  Tensors &outputsOf(size_t i) {
+    return first.value_or(i) == i ? firstOutputs : otherOutputs;
+  }
+
   Tensors inputs;
-  /// Each candidate's results of the normal inputs.
-  std::vector<Tensors> outputs;
+  std::optional<size_t> first; ///< the first candidate that is right
+  /// Its results and those of one other: models of large tensors have many
+  /// candidates.
+  Tensors firstOutputs, otherOutputs;
   bool hasRun = false; ///< whether candidates ran to be judged
 };
 
@@ -210,7 +224,7 @@ double CandidateBench::warmUp(size_t i, double seconds) {
   int64_t faults = 0;
   auto runOnce = [&] {
     const int64_t before = pageFaults();
-    const double microseconds = run(i, outputs[i], /*isTimed=*/true);
+    const double microseconds = run(i, outputsOf(i), /*isTimed=*/true);
     faults = pageFaults() - before;
     return microseconds;
   };
@@ -277,11 +291,24 @@ absl::Status CandidateBench::judgeOn(JudgedInputs set) {
                        judge->expected(set) != nullptr;
   if (!isKnown && set != JudgedInputs::Normal)
     return absl::OkStatus();
-  for (size_t i = 0; i < candidates.size(); ++i) {
-    Tensors own;
-    Tensors &found = set == JudgedInputs::Normal ? outputs[i] : own;
+  if (set != JudgedInputs::Normal) {
+    Tensors found;
     AITUNE_RETURN_IF_ERROR(found.addOutputs(plan, symbols));
-    judgeOne(i, set, found);
+    for (size_t i = 0; i < candidates.size(); ++i)
+      judgeOne(i, set, found);
+    return absl::OkStatus();
+  }
+  AITUNE_RETURN_IF_ERROR(firstOutputs.addOutputs(plan, symbols));
+  if (candidates.size() > 1)
+    AITUNE_RETURN_IF_ERROR(otherOutputs.addOutputs(plan, symbols));
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    judgeOne(i, set, outputsOf(i));
+    if (isOut(i))
+      continue;
+    if (!first)
+      first = i;
+    else if (comparesResults)
+      compareWithFirst(i);
   }
   return absl::OkStatus();
 }
@@ -298,25 +325,16 @@ absl::Status CandidateBench::judgeAll() {
 absl::Status CandidateBench::prepareUnjudged() {
   AITUNE_RETURN_IF_ERROR(makeInputs(JudgedInputs::Normal));
   const std::vector<int64_t> symbols = symbolsOf(plan, JudgedInputs::Normal);
-  for (Tensors &found : outputs)
-    AITUNE_RETURN_IF_ERROR(found.addOutputs(plan, symbols));
-  return absl::OkStatus();
+  first = 0;
+  AITUNE_RETURN_IF_ERROR(firstOutputs.addOutputs(plan, symbols));
+  return candidates.size() > 1 ? otherOutputs.addOutputs(plan, symbols)
+                               : absl::OkStatus();
 }
 
-/// All elements, where the reference has some.
-void CandidateBench::compareWithFirst() {
-  const Tensors *first = nullptr;
-  for (size_t i = 0; i < candidates.size(); ++i) {
-    if (isOut(i))
-      continue;
-    if (!first) {
-      first = &outputs[i];
-      continue;
-    }
-    if (std::string note = compareResults(first->views, outputs[i].views);
-        !note.empty())
-      setWrong(i, std::move(note));
-  }
+void CandidateBench::compareWithFirst(size_t i) {
+  if (std::string note = compareResults(firstOutputs.views, otherOutputs.views);
+      !note.empty())
+    setWrong(i, std::move(note));
 }
 
 void CandidateBench::time(const MeasureOptions &options) {
@@ -356,7 +374,7 @@ void CandidateBench::time(const MeasureOptions &options) {
     if (isOut(i))
       return -1.0;
     makeCold();
-    const double microseconds = run(i, outputs[i], /*isTimed=*/true);
+    const double microseconds = run(i, outputsOf(i), /*isTimed=*/true);
     return isOut(i) ? -1.0 : microseconds;
   };
   timeRounds(rounds, options.settles && !areLong, runOnce, times);
@@ -379,7 +397,7 @@ measureCandidates(absl::Span<const CpuExecutable *const> candidates,
                   const MeasureOptions &options, KernelJudge *judge) {
   if (candidates.empty())
     return {};
-  CandidateBench bench(candidates, judge);
+  CandidateBench bench(candidates, judge, options.comparesResults);
   if (!hasSizes(bench.plan, symbolsOf(bench.plan, JudgedInputs::Normal))) {
     for (Measurement &result : bench.results)
       result.note = "no sizes are known to measure at";
@@ -394,8 +412,6 @@ measureCandidates(absl::Span<const CpuExecutable *const> candidates,
       result.note = std::string(status.message());
     return std::move(bench.results);
   }
-  if (isJudged && options.comparesResults)
-    bench.compareWithFirst();
   if (options.seconds > 0)
     bench.time(options);
   return std::move(bench.results);

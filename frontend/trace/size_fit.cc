@@ -90,12 +90,16 @@ SizePoint SmallPoint(const SizeRegion& region) {
 
 }  // namespace
 
-std::vector<SizePoint> ChooseProbes(const SizeRegion& region) {
+std::vector<SizePoint> ChooseProbes(const SizeRegion& region, int64_t lead) {
   const std::vector<SymbolRange>& ranges = region.ranges();
   SizePoint base, ones;
   for (const SymbolRange& range : ranges) {
-    base.push_back(std::min(std::max<int64_t>(range.min, 2), range.max));
-    ones.push_back(std::min(base.back(), std::max<int64_t>(range.min, 1)));
+    // The probes that follow are greater.
+    const int64_t least =
+        range.min + std::min(lead, (range.max - range.min) / 2);
+    base.push_back(std::min(std::max<int64_t>(least, 2), range.max));
+    ones.push_back(range.min > 1 ? base.back()
+                                 : std::min<int64_t>(base.back(), 1));
   }
   if (!region.Contains(base)) base = SmallPoint(region);
   std::vector<SizePoint> probes = {base};
@@ -126,8 +130,9 @@ std::vector<SizePoint> ChooseProbes(const SizeRegion& region) {
         add(move(base, s, ranges[s].max));
     }
     // Other sizes, if constraints exclude some of those above.
-    for (int64_t size = ranges[s].min;
-         size <= ranges[s].max && size < ranges[s].min + kMaxSearch &&
+    const int64_t first = lead > 0 ? base[s] : ranges[s].min;
+    for (int64_t size = first;
+         size <= ranges[s].max && size < first + kMaxSearch &&
          probes.size() < wanted;
          ++size) {
       if (size > 1) add(move(base, s, size));

@@ -25,7 +25,9 @@ namespace aitune::frontend {
 // because they broadcast, except in the last probe, in which every symbol that
 // may be 1 is 1. Sizes of 8 and more are doubled in one probe, where the region
 // allows. One empty point when there are no symbols.
-std::vector<SizePoint> ChooseProbes(const SizeRegion& region);
+// The least is `lead` elements further from the least sizes of the region, as
+// far as it goes.
+std::vector<SizePoint> ChooseProbes(const SizeRegion& region, int64_t lead = 0);
 
 // Thread-safe: immutable.
 class SizeFitter {

@@ -39,6 +39,13 @@ TEST(SizeFit, ProbesStayInRangeAndAvoidOnes) {
             (std::vector<int64_t>{1, 5}));
 }
 
+TEST(SizeFit, ProbesMayKeepAwayFromTheLeastSizes) {
+  for (const auto& probe : ChooseProbes(RegionOf({{10, 200}, {3, 5}}), 32)) {
+    EXPECT_GE(probe[0], 42);
+    EXPECT_GE(probe[1], 4);
+  }
+}
+
 TEST(SizeFit, RecoversFormulas) {
   const SizeFitter fitter = MakeFitter({{1, 32}, {2, 512}});
   const SizeExpression kFormulas[] = {

@@ -1,5 +1,7 @@
 #include "frontend/trace/size_region.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -26,6 +28,17 @@ constexpr int64_t kMaxModulus = 64;
 // double it again.
 constexpr int64_t kMostHalves = 32;
 constexpr int kRandomPoints = 48;
+// A loop that compares sizes hundreds of times, as one that shortens the longer
+// of two texts does, would take minutes to look at all of their sizes.
+constexpr double kMostSeconds = 3;
+
+// Seconds of this thread, which other processes don't lengthen.
+double ThreadSeconds() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) +
+         1e-9 * static_cast<double>(time.tv_nsec);
+}
 
 SizeExpression Modulo(const SizeExpression& size, int64_t modulus) {
   return SizeExpression::Binary(Kind::kModulo, size, modulus);
@@ -76,22 +89,30 @@ bool SizeRegion::Contains(absl::Span<const int64_t> point) const {
                      [&](const SizeConstraint& c) { return c.Holds(point); });
 }
 
-bool SizeRegion::Allows(absl::Span<const int64_t> point,
-                        absl::Span<const int> symbols) const {
+std::vector<const SizeConstraint*> SizeRegion::ConstraintsOf(
+    absl::Span<const int> symbols) const {
+  std::vector<const SizeConstraint*> found;
+  for (const SizeConstraint& constraint : constraints_) {
+    const std::vector<int> read = Dynamic(SymbolsOf(constraint.expression));
+    if (std::all_of(read.begin(), read.end(), [&](int symbol) {
+          return std::find(symbols.begin(), symbols.end(), symbol) !=
+                 symbols.end();
+        }))
+      found.push_back(&constraint);
+  }
+  return found;
+}
+
+bool SizeRegion::Allows(
+    absl::Span<const int64_t> point,
+    absl::Span<const SizeConstraint* const> constraints) const {
   for (size_t s = 0; s < ranges_.size(); ++s) {
     if (point[s] < ranges_[s].min || point[s] > ranges_[s].max) return false;
   }
-  return std::all_of(
-      constraints_.begin(), constraints_.end(),
-      [&](const SizeConstraint& constraint) {
-        const std::vector<int> read = Dynamic(SymbolsOf(constraint.expression));
-        const bool of_others =
-            std::any_of(read.begin(), read.end(), [&](int symbol) {
-              return std::find(symbols.begin(), symbols.end(), symbol) ==
-                     symbols.end();
-            });
-        return of_others || constraint.Holds(point);
-      });
+  return std::all_of(constraints.begin(), constraints.end(),
+                     [&](const SizeConstraint* constraint) {
+                       return constraint->Holds(point);
+                     });
 }
 
 void SizeRegion::AddCriticalSize(int64_t size) {
@@ -153,8 +174,9 @@ std::vector<SizePoint> SizeRegion::Points(absl::Span<const int> symbols,
   const size_t count = CountUpTo(dynamic, limit);
   if (complete != nullptr) *complete = count <= limit;
   std::set<SizePoint> points;
+  const std::vector<const SizeConstraint*> constraints = ConstraintsOf(dynamic);
   const auto add = [&](const SizePoint& point) {
-    if (Allows(point, dynamic)) points.insert(point);
+    if (Allows(point, constraints)) points.insert(point);
   };
   add(anchor_);
   if (count <= limit) {
@@ -229,9 +251,11 @@ void SizeRegion::Tighten(int symbol) {
   const auto s = static_cast<size_t>(symbol);
   SymbolRange& range = ranges_[s];
   SizePoint point = anchor_;
+  const std::vector<const SizeConstraint*> constraints =
+      ConstraintsOf({symbol});
   const auto is_excluded = [&](int64_t size) {
     point[s] = size;
-    return !Allows(point, {symbol});
+    return !Allows(point, constraints);
   };
   for (int64_t i = 0;
        i < kMaxReach && range.min < anchor_[s] && is_excluded(range.min); ++i)
@@ -302,10 +326,13 @@ void SizeRegion::RestrictOne(int symbol, const Predicate& holds,
   // the region.
   std::vector<std::optional<bool>> known;
   SizePoint point = anchor_;
+  const std::vector<const SizeConstraint*> constraints =
+      ConstraintsOf({symbol});
   for (int64_t size = range.min; size <= range.max; ++size) {
     point[s] = size;
-    known.push_back(Allows(point, {symbol}) ? std::optional<bool>(holds(point))
-                                            : std::nullopt);
+    known.push_back(Allows(point, constraints)
+                        ? std::optional<bool>(holds(point))
+                        : std::nullopt);
   }
   const auto at = [&](int64_t size) {
     return known[static_cast<size_t>(size - range.min)];
@@ -353,11 +380,39 @@ void SizeRegion::RestrictOne(int symbol, const Predicate& holds,
 }
 
 bool SizeRegion::Restrict(const std::vector<int>& symbols,
-                          const Predicate& predicate,
+                          const Predicate& holds,
                           const std::vector<SizeConstraint>& forms,
                           const std::string& reason) {
-  std::vector<int> dynamic = Dynamic(symbols);
+  const std::vector<int> dynamic = Dynamic(symbols);
   if (dynamic.empty()) return false;
+  const double begun = ThreadSeconds();
+  const auto is_late = [&] {
+    return seconds_ + ThreadSeconds() - begun > kMostSeconds;
+  };
+  bool gave_up = is_late();
+  SizeRegion looked = *this;
+  const bool shrank = !gave_up && looked.RestrictBy(
+                                      dynamic,
+                                      [&](absl::Span<const int64_t> point) {
+                                        gave_up |= is_late();
+                                        return !gave_up && holds(point);
+                                      },
+                                      forms, reason);
+  if (!gave_up) {
+    looked.seconds_ += ThreadSeconds() - begun;
+    *this = std::move(looked);
+    return shrank;
+  }
+  seconds_ += ThreadSeconds() - begun;
+  for (const int symbol : dynamic) Fix(symbol, reason);
+  AddReason("other sizes were not looked at, as decisions on sizes take long");
+  return true;
+}
+
+bool SizeRegion::RestrictBy(const std::vector<int>& dynamic,
+                            const Predicate& predicate,
+                            const std::vector<SizeConstraint>& forms,
+                            const std::string& reason) {
   std::map<SizePoint, bool> seen;
   const auto holds = [&](absl::Span<const int64_t> point) {
     const auto [entry, is_new] =

@@ -60,10 +60,11 @@ class SizeRegion {
 
   // Removes the points where `holds` is false. `holds` depends on the sizes of
   // `symbols` alone, must be true for the anchor, and is asked once for each
-  // point. `forms`, which may be
-  // empty, are constraints that together imply it. Further points are removed
-  // if neither ranges nor constraints can separate them. If the region shrinks,
-  // `reason` is added to reasons(). Returns whether it shrank.
+  // point. `forms`, which may be empty, are constraints that together imply it.
+  // Further points are removed if neither ranges nor constraints can separate
+  // them. If the region shrinks, `reason` is added to reasons(). Returns
+  // whether it shrank. Once all calls together have taken some seconds, only
+  // the anchor's sizes of the symbols are left, and reasons() says so, too.
   bool Restrict(const std::vector<int>& symbols, const Predicate& holds,
                 const std::vector<SizeConstraint>& forms,
                 const std::string& reason);
@@ -101,10 +102,17 @@ class SizeRegion {
   size_t CountUpTo(absl::Span<const int> dynamic, size_t limit) const;
   // Removes the sizes at the ends of a symbol's range that constraints exclude.
   void Tighten(int symbol);
-  // As Contains, but ignores constraints that read dynamic symbols other than
-  // `symbols`.
+  // The constraints that read no dynamic symbols other than `symbols`.
+  std::vector<const SizeConstraint*> ConstraintsOf(
+      absl::Span<const int> symbols) const;
+  // Whether the point is in the ranges and fulfils `constraints`.
   bool Allows(absl::Span<const int64_t> point,
-              absl::Span<const int> symbols) const;
+              absl::Span<const SizeConstraint* const> constraints) const;
+  // As Restrict, however long it takes. `dynamic`: of the symbols those with
+  // several sizes.
+  bool RestrictBy(const std::vector<int>& dynamic, const Predicate& predicate,
+                  const std::vector<SizeConstraint>& forms,
+                  const std::string& reason);
   void RestrictOne(int symbol, const Predicate& holds,
                    const std::vector<SizeConstraint>& forms,
                    const std::string& reason);
@@ -114,6 +122,7 @@ class SizeRegion {
   std::vector<SizeConstraint> constraints_;
   std::vector<int64_t> critical_sizes_;
   std::vector<std::string> reasons_;
+  double seconds_ = 0;  // of this thread that Restrict has taken
 };
 
 }  // namespace aitune::frontend

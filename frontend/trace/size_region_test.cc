@@ -1,5 +1,6 @@
 #include "frontend/trace/size_region.h"
 
+#include <ctime>
 #include <map>
 
 #include "frontend/trace/size_fit.h"
@@ -204,6 +205,26 @@ TEST(SizeRegion, ProbesArePointsOfIt) {
   const std::vector<SizePoint> together = ChooseProbes(equal);
   EXPECT_GE(together.size(), 4);
   for (const SizePoint& probe : together) EXPECT_EQ(probe[0], probe[1]);
+}
+
+TEST(SizeRegion, DecisionsThatTakeLongLeaveTheAnchorAlone) {
+  SizeRegion region({{1, 200}, {1, 200}}, {30, 31});
+  int asked = 0;
+  EXPECT_TRUE(region.Restrict(
+      {0, 1},
+      [&](auto) {
+        ++asked;
+        const clock_t begun = clock();
+        while (clock() - begun < CLOCKS_PER_SEC / 500) {
+        }
+        return true;
+      },
+      {}, "it"));
+  EXPECT_LT(asked, 40000);
+  EXPECT_EQ(region.ranges()[0].max, 30);
+  EXPECT_EQ(region.ranges()[1].min, 31);
+  EXPECT_THAT(region.reasons(),
+              ElementsAre("it", testing::HasSubstr("were not looked at")));
 }
 
 TEST(SizeRegion, PointsHaveCriticalSizesAndNeighbours) {

@@ -297,6 +297,9 @@ absl::StatusOr<Trace> TraceOnce(
   return trace;
 }
 
+// The traces of a region whose probes are as small as it allows.
+constexpr int kNearAttempts = 3;
+
 absl::Status SaveState(const Model& model, std::optional<ModelState>& saved) {
   return CatchExceptions(absl::StatusCode::kInternal, "the model's state", [&] {
     saved.emplace(model);
@@ -343,10 +346,14 @@ absl::StatusOr<Trace> TraceRegion(const Model& model,
     }
     return absl::OkStatus();
   };
-  for (;;) {
+  for (int attempts = 0;; ++attempts) {
     RegionOfTrace of_trace(&region, assignment);
     CollectIntegers(prepared.graph->block(), of_trace.region());
-    const SizeFitter fitter(of_trace.region(), ChooseProbes(of_trace.region()));
+    // A loop over elements by their numbers asks for one more each time.
+    const int64_t lead =
+        attempts < kNearAttempts ? 0 : int64_t{1} << std::min(attempts, 40);
+    const SizeFitter fitter(of_trace.region(),
+                            ChooseProbes(of_trace.region(), lead));
     Attempt attempt;
     absl::Status status = prepare(of_trace, fitter, attempt);
     if (!status.ok()) return status;

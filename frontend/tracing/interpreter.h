@@ -379,13 +379,13 @@ class Interpreter {
 
   // shape_check.cc: the sizes of a call's results at other points.
   SizeFunctionRef ShapeOf(const ProbedRef& value) const;
-  // The query of a call, without `contents`; not set when the sizes of an
-  // argument are not known.
-  std::optional<ShapeQuery> MakeShapeQuery(const Invocation& call) const;
-  // Names the operator and the sizes of its arguments, by the addresses of
-  // functions that must be kept as long as the name.
+  // The query of a call; not set when the sizes of an argument are not known.
+  std::optional<ShapeQuery> MakeShapeQuery(const Invocation& call);
+  // Whether the results' sizes follow from elements that are known.
+  bool ReadsElements(const ShapeQuery& query);
+  // Names the operator, the sizes of its arguments and the elements that it
+  // reads, by the addresses of functions that must be kept as long as the name.
   static std::string NameOf(const ShapeQuery& query);
-  void AddContents(const Invocation& call, ShapeQuery& query) const;
   ShapesAt FindShapes(const ShapeQuery& query, absl::Span<const int64_t> point);
   // kInvalidArgument if the call raises at the anchor, which need not be a
   // probe, whatever elements its tensors have.
@@ -441,7 +441,11 @@ class Interpreter {
   std::unordered_map<std::string, KnownShapes> known_shapes_;
   // The calls that CheckSizes has looked at, each with the functions that its
   // text names by their addresses.
-  std::unordered_map<std::string, std::vector<SizeFunctionRef>> checked_calls_;
+  std::unordered_map<std::string, ShapeQuery> checked_calls_;
+  // What ReadsElements has found of calls, and the functions that their names
+  // name.
+  std::unordered_map<std::string, std::pair<bool, std::vector<SizeFunctionRef>>>
+      reads_elements_;
   // Operators without an implementation for the meta device.
   std::unordered_set<std::string> no_meta_;
   // The calls of an operator that raised on the meta device and then with

@@ -29,7 +29,12 @@ struct ShapeQuery {
   bool unknown_strides = false;
   // The arguments, with the elements of tensors where they are known.
   std::vector<SizeFunctionRef> contents;
-  std::vector<int> symbols;  // the symbols that the arguments depend on
+  // Whether the sizes of the results follow from such elements, too, as those
+  // of aten::nonzero do.
+  bool reads_elements = false;
+  // The symbols that the sizes of the arguments, and elements that are read,
+  // depend on.
+  std::vector<int> symbols;
 };
 
 // What such a call gives at one point.

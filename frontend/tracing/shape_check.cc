@@ -120,6 +120,17 @@ SizesFormula ShapeFormulaOf(const c10::FunctionSchema& schema,
   return IsPadding(schema, stack) ? PaddingSizes : nullptr;
 }
 
+// Whether `content` has elements of a tensor of which `shape` has the sizes.
+bool KnowsElements(const SizeFunction& shape, const SizeFunction& content) {
+  if (shape.kind == SizeFunction::Kind::kShape)
+    return content.kind != SizeFunction::Kind::kShape;
+  if (shape.arguments.size() != content.arguments.size()) return false;
+  for (size_t i = 0; i < shape.arguments.size(); ++i) {
+    if (KnowsElements(*shape.arguments[i], *content.arguments[i])) return true;
+  }
+  return false;
+}
+
 bool SaysNotImplemented(absl::string_view message) {
   return absl::StrContains(message, "Meta") ||
          absl::StrContains(message, "meta") ||
@@ -261,8 +272,7 @@ absl::Status Interpreter::ErrorAtAnchor(const ShapeQuery& query) const {
                          });
 }
 
-std::optional<ShapeQuery> Interpreter::MakeShapeQuery(
-    const Invocation& call) const {
+std::optional<ShapeQuery> Interpreter::MakeShapeQuery(const Invocation& call) {
   if (region_.ranges().empty()) return std::nullopt;
   ShapeQuery query;
   query.schema = call.schema;
@@ -281,10 +291,32 @@ std::optional<ShapeQuery> Interpreter::MakeShapeQuery(
                          shape->symbols.end());
     query.shapes.push_back(std::move(shape));
   }
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    SizeFunctionRef content = FunctionOf(call.arguments[i]);
+    query.contents.push_back(content != nullptr ? content : query.shapes[i]);
+  }
+  query.reads_elements = ReadsElements(query);
+  if (query.reads_elements) {
+    for (const SizeFunctionRef& content : query.contents)
+      query.symbols.insert(query.symbols.end(), content->symbols.begin(),
+                           content->symbols.end());
+  }
   std::sort(query.symbols.begin(), query.symbols.end());
   query.symbols.erase(std::unique(query.symbols.begin(), query.symbols.end()),
                       query.symbols.end());
   return query;
+}
+
+bool Interpreter::ReadsElements(const ShapeQuery& query) {
+  bool knows_elements = false;
+  for (size_t i = 0; i < query.shapes.size(); ++i)
+    knows_elements |= KnowsElements(*query.shapes[i], *query.contents[i]);
+  if (!knows_elements) return false;
+  // LibTorch finds the sizes without elements, or it can't.
+  const auto [found, is_new] = reads_elements_.try_emplace(NameOf(query));
+  if (is_new)
+    found->second = {FindShapes(query, region_.anchor()).real, query.shapes};
+  return found->second.first;
 }
 
 std::string Interpreter::NameOf(const ShapeQuery& query) {
@@ -292,14 +324,11 @@ std::string Interpreter::NameOf(const ShapeQuery& query) {
       absl::StrCat(query.schema->name(), ".", query.schema->overload_name());
   for (const SizeFunctionRef& shape : query.shapes)
     absl::StrAppend(&name, ";", shape->Describe());
-  return name;
-}
-
-void Interpreter::AddContents(const Invocation& call, ShapeQuery& query) const {
-  for (size_t i = 0; i < call.arguments.size(); ++i) {
-    SizeFunctionRef content = FunctionOf(call.arguments[i]);
-    query.contents.push_back(content != nullptr ? content : query.shapes[i]);
+  if (query.reads_elements) {
+    for (const SizeFunctionRef& content : query.contents)
+      absl::StrAppend(&name, ";", content->Describe());
   }
+  return name;
 }
 
 SizeFunctionRef Interpreter::ShapeOf(const ProbedRef& value) const {
@@ -339,9 +368,8 @@ absl::Status Interpreter::CheckSizes(
     for (const SizeExpression& size : sizes)
       absl::StrAppend(&key, size.ToString(), ",");
   }
-  if (!checked_calls_.emplace(std::move(key), query->shapes).second)
+  if (!checked_calls_.emplace(std::move(key), *query).second)
     return absl::OkStatus();
-  AddContents(call, *query);
 
   const auto fits = [&](const ShapesAt& there,
                         absl::Span<const int64_t> point) {
@@ -380,8 +408,13 @@ absl::Status Interpreter::CheckSizes(
       return true;
     };
     if (region_.Restrict(query->symbols, as_at_anchor, {},
-                         Reason(absl::StrCat(what, " depends on the size"))))
-      return KeepProbes(what);
+                         Reason(absl::StrCat(what, " depends on the size")))) {
+      AITUNE_RETURN_IF_ERROR(KeepProbes(what));
+      // The formula that the probes have is wrong at the anchor, also where all
+      // of them are left: of fewer sizes another one may be found.
+      return absl::OutOfRangeError(
+          absl::StrCat("the formula of ", what, " is wrong"));
+    }
     for (const int symbol : query->symbols)
       region_.Fix(symbol, Reason(absl::StrCat(what,
                                               " depends on the size in a way "
@@ -411,7 +444,6 @@ absl::Status Interpreter::CheckSizes(
 absl::Status Interpreter::SettlePartCount(const Invocation& call) {
   std::optional<ShapeQuery> query = MakeShapeQuery(call);
   if (!query || query->symbols.empty()) return absl::OkStatus();
-  AddContents(call, *query);
   const ShapesAt at_anchor = FindShapes(*query, region_.anchor());
   if (!at_anchor.known || at_anchor.raises) return absl::OkStatus();
   const char* const what = "the number of parts of a tensor";
@@ -430,7 +462,6 @@ absl::Status Interpreter::RestrictToWorking(const Invocation& call,
                                             const absl::Status& error) {
   std::optional<ShapeQuery> query = MakeShapeQuery(call);
   if (!query || query->symbols.empty()) return error;
-  AddContents(call, *query);
   const auto works = [&](absl::Span<const int64_t> point) {
     return !FindShapes(*query, point).raises;
   };

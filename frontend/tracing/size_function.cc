@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "frontend/trace/leaf_value.h"
 #include "frontend/tracing/operator_traits.h"
 #include "frontend/values/torch_util.h"
@@ -117,10 +118,28 @@ std::optional<SizeExpression> SizeFunction::Formula() const {
   return std::nullopt;
 }
 
+namespace {
+
+// As Describe, but constants that differ at all have texts that do.
+std::string NameOfConstant(const c10::IValue& value) {
+  if (value.isDouble()) return absl::StrFormat("float64=%a", value.toDouble());
+  if (value.isTensor() && value.toTensor().defined())
+    return absl::StrCat(
+        Describe(value), "@",
+        reinterpret_cast<uintptr_t>(value.toTensor().unsafeGetTensorImpl()));
+  if (!value.isList()) return Describe(value);
+  std::string text = "[";
+  for (const c10::IValue& element : value.toListRef())
+    absl::StrAppend(&text, NameOfConstant(element), ",");
+  return text + "]";
+}
+
+}  // namespace
+
 std::string SizeFunction::Describe() const {
   switch (kind) {
     case Kind::kFixed:
-      return frontend::Describe(fixed);
+      return NameOfConstant(fixed);
     case Kind::kSize:
       return size.ToString();
     case Kind::kShape: {

@@ -297,6 +297,61 @@ std::vector<ModelProgram> SequencePrograms() {
     return torch.adaptive_avg_pool1d(y, [6]), torch.adaptive_avg_pool1d(y, [(x.size(0) + 1) // 2])
 )",
        {}},
+      {"numbers of elements that sizes choose",
+       R"(def forward(self, x: Tensor):
+    n = x.size(0)
+    some = torch.nonzero(torch.arange(n) % 61 == 60)
+    return torch.nonzero(torch.arange(1, 8) * 17 >= n).size(0), (torch.tensor([40, 80]) >= n).nonzero(), some
+)",
+       {}},
+      {"equal elements that sizes choose",
+       R"(def forward(self, x: Tensor):
+    i = torch.arange(x.size(0))
+    a = torch._unique2(torch.tensor([x.size(0), 77]))[0]
+    return a, torch._unique2(i // 13)[0].size(0), torch._unique2(i % 37)[0].size(0)
+)",
+       {}},
+      {"masks of rows by their numbers",
+       R"(def forward(self, x: Tensor):
+    i = torch.arange(x.size(0))
+    return x[i % 3 == 0], x[i % 3 == 1], x[i % 3 == 2]
+)",
+       {}},
+      {"rows that are counted twice",
+       R"(def forward(self, x: Tensor):
+    i = torch.arange(x.size(0))
+    return torch.nonzero(i >= 0).size(0), torch.nonzero(i != 77).size(0), x[i >= 0], x[i != 77]
+)",
+       {}},
+      {"the longer of two texts is shortened",
+       R"(def forward(self, x: Tensor, y: Tensor):
+    while x.size(0) + y.size(0) > 21:
+        if x.size(0) > y.size(0):
+            x = x[:-1]
+        else:
+            y = y[:-1]
+    return torch.cat([x, y])
+)",
+       {"float32[a=1..40,4]", "float32[b=1..40,4]"}},
+      {"sums of rows that an index chooses",
+       R"(def forward(self, x: Tensor):
+    i = torch.arange(x.size(0)) // 3
+    y = torch.zeros_like(x)
+    y.scatter_add_(0, i.unsqueeze(1).expand_as(x), x)
+    z = torch.zeros([x.size(0), 9])
+    z.scatter_(1, i.unsqueeze(1) % 9, 1.0)
+    z[i, i % 4] = 2.0
+    return y, z, torch.zeros_like(x).index_add(0, i, x)
+)",
+       {}},
+      {"elements by their numbers one by one",
+       R"(def forward(self, x: Tensor):
+    y = x[0]
+    for i in range(1, 24):
+        y = torch.tanh(y) + x[i]
+    return y
+)",
+       {}},
   };
 }
 

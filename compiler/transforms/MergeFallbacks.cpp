@@ -53,19 +53,23 @@ FallbackOp merge(FallbackOp first, FallbackOp second) {
         resultNumbers.push_back(number);
       }
 
+  // A call that makes an operand of both runs once.
   SmallVector<int64_t> positions(first.getTraceOps());
-  llvm::append_range(positions, second.getTraceOps());
-  auto concatenate = [&](ArrayAttr lhs, ArrayAttr rhs) {
-    SmallVector<Attribute> both(lhs.begin(), lhs.end());
-    llvm::append_range(both, rhs);
-    return builder.getArrayAttr(both);
-  };
+  SmallVector<Attribute> operators(first.getOperators().getValue());
+  SmallVector<Attribute> reasons(first.getReasons().getValue());
+  for (auto [position, name, reason] : llvm::zip_equal(
+           second.getTraceOps(), second.getOperators(), second.getReasons())) {
+    if (llvm::is_contained(first.getTraceOps(), position))
+      continue;
+    positions.push_back(position);
+    operators.push_back(name);
+    reasons.push_back(reason);
+  }
   auto merged = FallbackOp::create(
       builder, builder.getFusedLoc({first.getLoc(), second.getLoc()}),
       ValueRange(results).getTypes(),
       llvm::map_to_vector(inputs, [](auto &input) { return input.first; }),
-      positions, concatenate(first.getOperators(), second.getOperators()),
-      concatenate(first.getReasons(), second.getReasons()),
+      positions, builder.getArrayAttr(operators), builder.getArrayAttr(reasons),
       llvm::map_to_vector(inputs, [](auto &input) { return input.second; }),
       resultNumbers);
   for (auto [result, replacement] :

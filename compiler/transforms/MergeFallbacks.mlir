@@ -34,3 +34,13 @@ func.func @renamed(%x: tensor<4xf32>) -> tensor<4xf32> {
   %1 = ait.fallback %0 {trace_ops = array<i64: 5>, operators = ["aten::bar"], reasons = ["unknown"], input_values = array<i64: 8>, output_values = array<i64: 9>} : (tensor<4xf32>) -> tensor<4xf32>
   return %1 : tensor<4xf32>
 }
+
+// A call that LibTorch makes an operand of both with runs once.
+// CHECK-LABEL: func.func @operand_of_both
+// CHECK:         ait.fallback %{{.*}} {input_values = array<i64: 0, 1>, operators = ["aten::expand", "aten::foo", "aten::bar"], output_values = array<i64: 8, 9>, reasons = ["r", "r", "q"], trace_ops = array<i64: 2, 3, 5>}
+// CHECK-NOT:     ait.fallback
+func.func @operand_of_both(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = ait.fallback %x, %y {trace_ops = array<i64: 2, 3>, operators = ["aten::expand", "aten::foo"], reasons = ["r", "r"], input_values = array<i64: 0, 1>, output_values = array<i64: 8>} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %1 = ait.fallback %x, %y {trace_ops = array<i64: 2, 5>, operators = ["aten::expand", "aten::bar"], reasons = ["q", "q"], input_values = array<i64: 0, 1>, output_values = array<i64: 9>} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %0, %1 : tensor<4xf32>, tensor<4xf32>
+}

@@ -10,6 +10,7 @@
 #include "frontend/importer/import_state.h"
 #include "frontend/importer/op_importer.h"
 #include "frontend/importer/registry.h"
+#include "frontend/trace/libtorch_operands.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
@@ -202,7 +203,23 @@ class ModuleImporter {
  public:
   ModuleImporter(const Trace& trace, mlir::MLIRContext& context,
                  ImportReport& report, const ImportOptions& options)
-      : trace_(trace), context_(context), report_(report), options_(options) {}
+      : trace_(trace),
+        context_(context),
+        report_(report),
+        options_(options),
+        makers_(trace.values.size(), -1),
+        uses_(trace.values.size()) {
+    for (size_t i = 0; i < trace.ops.size(); ++i) {
+      for (const ValueId id : trace.ops[i].results) {
+        if (id >= 0) makers_[id] = static_cast<int>(i);
+      }
+      for (const Argument& argument : trace.ops[i].arguments)
+        ForEachValue(argument, [&](ValueId id) { ++uses_[id]; });
+    }
+    for (const ValueId id : trace.outputs) {
+      if (id >= 0) ++uses_[id];
+    }
+  }
 
   absl::StatusOr<mlir::OwningOpRef<mlir::ModuleOp>> Import() {
     mlir::Location location =
@@ -322,16 +339,22 @@ class ModuleImporter {
   void BuildFallback(ImportState& state, int index, mlir::Location location,
                      const std::string& reason) {
     const TraceOp& op = trace_.ops[index];
+    const llvm::SmallVector<int64_t> indices = WithOwnOperands(index);
     llvm::SmallVector<mlir::Value> operands;
     llvm::SmallVector<int64_t> input_ids, output_ids;
-    for (const Argument& argument : op.arguments) {
-      ForEachValue(argument, [&](ValueId id) {
-        if (trace_.values[id].kind == TraceValue::Kind::kConstant ||
-            llvm::is_contained(input_ids, id))
-          return;
-        input_ids.push_back(id);
-        operands.push_back(state.Value(id));
-      });
+    std::set<ValueId> made;
+    for (const int64_t call : indices) {
+      for (const Argument& argument : trace_.ops[call].arguments) {
+        ForEachValue(argument, [&](ValueId id) {
+          if (trace_.values[id].kind == TraceValue::Kind::kConstant ||
+              made.count(id) > 0 || llvm::is_contained(input_ids, id))
+            return;
+          input_ids.push_back(id);
+          operands.push_back(state.Value(id));
+        });
+      }
+      made.insert(trace_.ops[call].results.begin(),
+                  trace_.ops[call].results.end());
     }
     // Results that nobody reads are not checked: on a GPU LibTorch may give
     // others than on the CPU, where the trace was made (embedding_bag does).
@@ -344,10 +367,15 @@ class ModuleImporter {
       types.push_back(state.Type(id));
     }
     mlir::OpBuilder& builder = state.builder();
-    const std::string name = OpName(op);
+    std::vector<std::string> names;
+    for (const int64_t call : indices)
+      names.push_back(OpName(trace_.ops[call]));
+    const llvm::SmallVector<llvm::StringRef> name_refs(names.begin(),
+                                                       names.end());
+    const llvm::SmallVector<llvm::StringRef> reasons(indices.size(), reason);
     auto fallback = ait::FallbackOp::create(
-        builder, location, types, operands, {int64_t{index}},
-        builder.getStrArrayAttr({name}), builder.getStrArrayAttr({reason}),
+        builder, location, types, operands, indices,
+        builder.getStrArrayAttr(name_refs), builder.getStrArrayAttr(reasons),
         input_ids, output_ids);
     for (size_t i = 0; i < output_ids.size(); ++i) {
       state.SetValue(static_cast<ValueId>(output_ids[i]),
@@ -355,10 +383,50 @@ class ModuleImporter {
     }
   }
 
+  // Call `index` behind those that LibTorch makes operands of it with, as they
+  // are no tensors in memory then.
+  llvm::SmallVector<int64_t> WithOwnOperands(int index) const {
+    const TraceOp& op = trace_.ops[index];
+    std::set<ValueId> read;
+    for (const Argument& argument : op.arguments)
+      ForEachValue(argument, [&](ValueId id) { read.insert(id); });
+    std::set<int64_t> calls;
+    for (const ValueId id : read) {
+      const int maker = makers_[id];
+      if (maker < 0) continue;
+      const TraceOp& made = trace_.ops[maker];
+      // What LibTorch runs anyway is merged with this one.
+      if (!made.must_fall_back.empty()) continue;
+      const bool is_first = std::holds_alternative<ValueId>(op.arguments[0]) &&
+                            std::get<ValueId>(op.arguments[0]) == id;
+      // On a GPU LibTorch's operator writes to the plan's memory, and copies.
+      const bool is_filled = !options_.is_for_gpu && FillsTensor(made.name) &&
+                             is_first && WritesSomeElements(op.name) &&
+                             uses_[id] == 1;
+      // A tensor that only gives its sizes need not be in memory.
+      bool is_there = true;
+      for (size_t i = is_filled ? 0 : 1; i < made.arguments.size(); ++i) {
+        ForEachValue(made.arguments[i], [&](ValueId other) {
+          is_there &= read.count(other) > 0 ||
+                      llvm::is_contained(trace_.inputs, other) ||
+                      trace_.values[other].kind == TraceValue::Kind::kConstant;
+        });
+      }
+      if ((is_filled || RepeatsElements(made.name)) && is_there)
+        calls.insert(maker);
+    }
+    llvm::SmallVector<int64_t> indices(calls.begin(), calls.end());
+    indices.push_back(index);
+    return indices;
+  }
+
   const Trace& trace_;
   mlir::MLIRContext& context_;
   ImportReport& report_;
   const ImportOptions& options_;
+  // By the values' numbers: the call that makes it, or -1, and how many times
+  // calls and the outputs name it.
+  std::vector<int> makers_, uses_;
 };
 
 }  // namespace

@@ -150,6 +150,39 @@ TEST(ImportTrace, AnUnknownOperatorFallsBackWithItsReason) {
   EXPECT_EQ(maker.report().imported, 0);
 }
 
+TEST(ImportTrace, LibTorchRepeatsRowsAndFillsTensorsForItsOperators) {
+  TraceMaker maker;
+  const ValueId x = maker.Input(kF32, {4, 3}),
+                i = maker.Input(DataType::kInt64, {4, 1}),
+                zeros =
+                    maker.Call("aten::zeros_like", {{"self", x}}, kF32, {4, 3}),
+                rows =
+                    maker.Call("aten::expand_as", {{"self", i}, {"other", x}},
+                               DataType::kInt64, {4, 3});
+  maker.Output(maker.Call("aten::scatter_add",
+                          {{"self", zeros},
+                           {"dim", SizeExpression(0)},
+                           {"index", rows},
+                           {"src", x}},
+                          kF32, {4, 3}));
+  maker.trace().ops[2].must_fall_back = "so";
+  EXPECT_THAT(maker.Import(),
+              HasSubstr("ait.fallback %arg0, %arg1 {input_values = array<i64: "
+                        "0, 1>, operators = [\"aten::zeros_like\", "
+                        "\"aten::expand_as\", \"aten::scatter_add\"]"));
+  EXPECT_EQ(maker.report().fallbacks.size(), 1);
+}
+
+TEST(ImportTrace, TensorsThatGiveSizesAloneAreNotMadeForLibTorch) {
+  TraceMaker maker;
+  const ValueId x = maker.Input(kF32, {4}),
+                y = maker.Call("aten::relu", {{"self", x}}, kF32, {4}),
+                rows = maker.Call("aten::expand_as",
+                                  {{"self", x}, {"other", y}}, kF32, {4});
+  maker.Output(maker.Call("custom::op", {{"x", rows}}, kF32, {4}));
+  EXPECT_THAT(maker.Import(), HasSubstr("operators = [\"custom::op\"]"));
+}
+
 TEST(ImportTrace, AFallbackGivesTheResultsThatAreRead) {
   TraceMaker maker;
   ValueId x = maker.Input(kF32, {4});

@@ -53,7 +53,7 @@ class LibTorchRegion : public FallbackRegion {
       NoteWritten(trace_->ops[op], inputs);
       if (op >= trace_->schemas.size()) break;
       const auto& [name, overload] = trace_->schemas[op];
-      if (!WritesAnOutput(trace_->ops[op])) continue;
+      if (WritesInPlace(i) || !WritesAnOutput(trace_->ops[op])) continue;
       std::optional<OutVariant> variant = FindOutVariant(name, overload);
       if (!variant) continue;
       into_memory_[i] = std::make_unique<IntoMemory>();
@@ -172,6 +172,12 @@ class LibTorchRegion : public FallbackRegion {
                          });
   }
 
+  // Whether a step writes to a tensor that the region has made. On a GPU the
+  // result is to be in the plan's memory, where recorded calls find it.
+  bool WritesInPlace(size_t step) const {
+    return steps_.steps[step].in_place.has_value() && !device_.is_gpu();
+  }
+
   // Whether all results are plain values, and one of them is an output.
   bool WritesAnOutput(const RecordedOp& op) const {
     bool found = false;
@@ -226,6 +232,11 @@ class LibTorchRegion : public FallbackRegion {
     if (step.makes_object) {
       for (c10::IValue& value : stack) value = Detached(value, frame.borrowed);
     }
+    if (WritesInPlace(number) && stack[0].toTensor().use_count() == 1) {
+      step.in_place->callBoxed(stack);
+      StoreResults(step, frame);
+      return;
+    }
     const IntoMemory* into = into_memory_[number].get();
     std::vector<at::Tensor> destinations;
     if (into != nullptr && !into->refuses &&
@@ -239,6 +250,12 @@ class LibTorchRegion : public FallbackRegion {
       run(stack);
       if (!destinations.empty()) into->refuses = true;
     }
+    StoreResults(step, frame);
+  }
+
+  // Takes the results of `step` from the stack.
+  static void StoreResults(const RegionStep& step, RegionFrame& frame) {
+    std::vector<c10::IValue>& stack = frame.stack;
     if (stack.size() < step.results.size())
       throw std::runtime_error(
           "it gives fewer results than when it was traced");

@@ -145,6 +145,44 @@ TEST_F(FallbackRegionTest, ValuesAreReleasedAfterTheirLastUse) {
   }
 }
 
+TEST_F(FallbackRegionTest, WhatItMakesItselfIsWrittenInPlace) {
+  const ValueId index = Constant(at::tensor({1}, at::kLong)),
+                source = Constant(at::ones({1}));
+  const auto add = [&](ValueId to, ValueId result) {
+    Add("aten::index_add",
+        {ArgumentTemplate::Value(to), ArgumentTemplate::Fixed(int64_t{0}),
+         ArgumentTemplate::Value(index), ArgumentTemplate::Value(source),
+         ArgumentTemplate::Fixed(int64_t{1})},
+        {result}, [](Stack& stack) {
+          const at::Tensor sum = at::index_add(
+              stack[0].toTensor(), stack[1].toInt(), stack[2].toTensor(),
+              stack[3].toTensor(), stack[4].toScalar());
+          stack = {sum};
+        });
+  };
+  const ValueId filled = Opaque(), once = Opaque(), twice = Opaque(),
+                kept = Opaque(), other = Opaque();
+  const void* memory = nullptr;
+  Add("aten::zeros", {}, {filled}, [&](Stack& stack) {
+    stack = {at::zeros({3})};
+    memory = stack[0].toTensor().data_ptr();
+  });
+  add(filled, once);
+  add(once, twice);
+  // What is read later stays as it is.
+  Add("aten::zeros", {}, {kept},
+      [](Stack& stack) { stack = {at::zeros({3})}; });
+  add(kept, other);
+  const auto region = Make({}, {twice, kept, other});
+  for (int call = 0; call < 2; ++call) {
+    const Stack results = Run(*region, {}, 3);
+    EXPECT_EQ(results[0].toTensor().data_ptr(), memory);
+    EXPECT_TRUE(results[0].toTensor().equal(at::tensor({0.f, 2.f, 0.f})));
+    EXPECT_TRUE(results[1].toTensor().equal(at::zeros({3})));
+    EXPECT_TRUE(results[2].toTensor().equal(at::tensor({0.f, 1.f, 0.f})));
+  }
+}
+
 TEST_F(FallbackRegionTest, KeysAreNoMemoryThatIsLent) {
   const at::Tensor lent = at::ones({2});
   const ValueId output = Opaque();

@@ -44,6 +44,9 @@ std::optional<OutVariant> FindOutVariant(const std::string& name,
                                          const std::string& overload) {
   // Of a vector it gives the memory other sizes on the way, with a warning.
   if (name == "aten::matmul") return std::nullopt;
+  // For memory whose rows are together it copies what it reads: twice the time
+  // of the operator and a copy of its result.
+  if (name == "aten::linalg_solve_triangular") return std::nullopt;
   c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
   const auto functional = dispatcher.findSchema({name, overload});
   // A view is no computation, and another tensor's memory is not written.

@@ -43,6 +43,7 @@ TEST(FindOutVariant, NoneThatRefusesWhatTheOperatorTakes) {
   EXPECT_TRUE(FindOutVariant("aten::inner", ""));
   // It gives the memory other sizes on the way.
   EXPECT_FALSE(FindOutVariant("aten::matmul", ""));
+  EXPECT_FALSE(FindOutVariant("aten::linalg_solve_triangular", ""));
 }
 
 }  // namespace

@@ -11,6 +11,8 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "frontend/trace/libtorch_operands.h"
 
 namespace aitune::frontend {
 namespace {
@@ -45,6 +47,21 @@ bool MakesObject(const RecordedTrace& trace, size_t index) {
                      });
 }
 
+// What operator `index` is as one that writes in place, if it can be.
+std::optional<c10::OperatorHandle> InPlace(const RecordedTrace& trace,
+                                           size_t index) {
+  if (index >= trace.schemas.size()) return std::nullopt;
+  const auto& [name, overload] = trace.schemas[index];
+  if (!WritesSomeElements(name)) return std::nullopt;
+  const std::optional<c10::OperatorHandle> found =
+      c10::Dispatcher::singleton().findSchema(
+          {absl::StrCat(name, "_"), overload});
+  if (!found ||
+      found->schema().arguments().size() != trace.ops[index].arguments.size())
+    return std::nullopt;
+  return found;
+}
+
 class StepMaker {
  public:
   explicit StepMaker(const RecordedTrace& trace) : trace_(trace) {}
@@ -75,6 +92,7 @@ class StepMaker {
       made_.output_slots.push_back(found == slots_.end() ? -1 : found->second);
     }
     MarkLastUses();
+    MarkInPlace(op_indices);
     return std::move(made_);
   }
 
@@ -156,6 +174,20 @@ class StepMaker {
     for (const ResultTemplate& child : result.children)
       placed.children.push_back(Place(child));
     return placed;
+  }
+
+  void MarkInPlace(const std::vector<int>& op_indices) {
+    std::unordered_set<int> filled;  // slots of tensors that steps have made
+    for (size_t i = 0; i < op_indices.size(); ++i) {
+      const auto index = static_cast<size_t>(op_indices[i]);
+      RegionStep& step = made_.steps[i];
+      if (!step.arguments.empty() && step.arguments[0].is_last_use &&
+          filled.count(step.arguments[0].slot) > 0)
+        step.in_place = InPlace(trace_, index);
+      if (step.results.size() == 1 && index < trace_.schemas.size() &&
+          (step.in_place || FillsTensor(trace_.schemas[index].first)))
+        filled.insert(step.results[0].slot);
+    }
   }
 
   // Backwards, in the opposite of the order in which a call reads arguments.

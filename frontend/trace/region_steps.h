@@ -5,8 +5,10 @@
 #ifndef AITUNE_FRONTEND_TRACE_REGION_STEPS_H_
 #define AITUNE_FRONTEND_TRACE_REGION_STEPS_H_
 
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/ivalue.h>
 
+#include <optional>
 #include <vector>
 
 #include "frontend/trace/fallback.h"
@@ -51,6 +53,10 @@ struct RegionStep {
   // Whether it makes an object, which may keep tensors that are its arguments
   // and can't be asked for them, as packed weights do.
   bool makes_object = false;
+  // The same operator as one that writes to its first argument, which a step
+  // before it made and nobody else reads; not set: there is none, or another
+  // reads it.
+  std::optional<c10::OperatorHandle> in_place;
 };
 
 struct RegionConstant {

@@ -232,6 +232,10 @@ class LibTorchRegion : public FallbackRegion {
     if (step.makes_object) {
       for (c10::IValue& value : stack) value = Detached(value, frame.borrowed);
     }
+    if (WritesInPlace(number) && step.writes_zeros) {
+      const at::Tensor zeros = stack[0].toTensor();
+      stack[0] = at::zeros(zeros.sizes(), zeros.options());
+    }
     if (WritesInPlace(number) && stack[0].toTensor().use_count() == 1) {
       step.in_place->callBoxed(stack);
       StoreResults(step, frame);

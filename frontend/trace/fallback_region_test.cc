@@ -173,9 +173,13 @@ TEST_F(FallbackRegionTest, WhatItMakesItselfIsWrittenInPlace) {
   Add("aten::zeros", {}, {kept},
       [](Stack& stack) { stack = {at::zeros({3})}; });
   add(kept, other);
-  const auto region = Make({}, {twice, kept, other});
+  // Nor does a constant of zeros change.
+  const ValueId zeros = Constant(at::zeros({3})), third = Opaque();
+  add(zeros, third);
+  const auto region = Make({}, {twice, kept, other, third});
   for (int call = 0; call < 2; ++call) {
-    const Stack results = Run(*region, {}, 3);
+    const Stack results = Run(*region, {}, 4);
+    EXPECT_TRUE(results[3].toTensor().equal(at::tensor({0.f, 1.f, 0.f})));
     EXPECT_EQ(results[0].toTensor().data_ptr(), memory);
     EXPECT_TRUE(results[0].toTensor().equal(at::tensor({0.f, 2.f, 0.f})));
     EXPECT_TRUE(results[1].toTensor().equal(at::zeros({3})));

@@ -4,6 +4,7 @@
 #include <ATen/core/function_schema.h>
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -60,6 +61,14 @@ std::optional<c10::OperatorHandle> InPlace(const RecordedTrace& trace,
       found->schema().arguments().size() != trace.ops[index].arguments.size())
     return std::nullopt;
   return found;
+}
+
+// Whether all bytes of the elements are 0.
+bool IsZero(const TensorView& view) {
+  const auto* const bytes = static_cast<const char*>(view.data);
+  const int64_t count = BytesOf(view);
+  return bytes != nullptr && count > 0 && bytes[0] == 0 &&
+         std::memcmp(bytes, bytes + 1, static_cast<size_t>(count) - 1) == 0;
 }
 
 class StepMaker {
@@ -184,10 +193,25 @@ class StepMaker {
       if (!step.arguments.empty() && step.arguments[0].is_last_use &&
           filled.count(step.arguments[0].slot) > 0)
         step.in_place = InPlace(trace_, index);
-      if (step.results.size() == 1 && index < trace_.schemas.size() &&
-          (step.in_place || FillsTensor(trace_.schemas[index].first)))
+      if (!step.arguments.empty() &&
+          step.arguments[0].kind == RegionArgument::Kind::kConstant &&
+          WritesSomeElements(SchemaOf(index))) {
+        const RegionConstant& constant =
+            made_.constants[static_cast<size_t>(step.arguments[0].constant)];
+        step.writes_zeros =
+            IsZero(trace_.constants[static_cast<size_t>(constant.index)].view);
+        if (step.writes_zeros) step.in_place = InPlace(trace_, index);
+      }
+      if (step.results.size() == 1 &&
+          (step.in_place || FillsTensor(SchemaOf(index))))
         filled.insert(step.results[0].slot);
     }
+  }
+
+  // The name of operator `index`; empty if it is none of LibTorch's.
+  absl::string_view SchemaOf(size_t index) const {
+    return index < trace_.schemas.size() ? trace_.schemas[index].first
+                                         : absl::string_view();
   }
 
   // Backwards, in the opposite of the order in which a call reads arguments.

@@ -54,9 +54,11 @@ struct RegionStep {
   // and can't be asked for them, as packed weights do.
   bool makes_object = false;
   // The same operator as one that writes to its first argument, which a step
-  // before it made and nobody else reads; not set: there is none, or another
-  // reads it.
+  // before it made and nobody else reads, or which is a constant of zeros; not
+  // set: there is none, or another reads it.
   std::optional<c10::OperatorHandle> in_place;
+  // Whether it is such a constant: new zeros cost less than a copy.
+  bool writes_zeros = false;
 };
 
 struct RegionConstant {

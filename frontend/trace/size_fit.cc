@@ -362,6 +362,8 @@ std::optional<SizeExpression> SizeFitter::Fit(
   for (const SizeExpression& first : sources) {
     if (!HasDivision(first)) continue;
     for (const SizeExpression& second : sources) {
+      // A quotient is 0 at all small sizes.
+      if (second.constant() && AllEqual(values)) continue;
       const SizeExpression sum = second + first;
       if (!sum.constant() && Matches(sum, values)) return Simplify(sum);
     }

@@ -360,7 +360,18 @@ absl::Status Interpreter::CheckSizes(
     const Invocation& call,
     const std::vector<std::vector<SizeExpression>>& expected) {
   std::optional<ShapeQuery> query = MakeShapeQuery(call);
-  if (!query || query->symbols.empty()) return absl::OkStatus();
+  if (!query) return absl::OkStatus();
+  // What is expected may depend on symbols that the arguments don't.
+  for (const std::vector<SizeExpression>& sizes : expected) {
+    for (const SizeExpression& size : sizes) {
+      for (const int symbol : SymbolsOf(size)) {
+        if (std::find(query->symbols.begin(), query->symbols.end(), symbol) ==
+            query->symbols.end())
+          query->symbols.push_back(symbol);
+      }
+    }
+  }
+  if (query->symbols.empty()) return absl::OkStatus();
   // The same operator on the same sizes was looked at before.
   std::string key = NameOf(*query);
   for (const std::vector<SizeExpression>& sizes : expected) {

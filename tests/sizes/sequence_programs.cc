@@ -352,6 +352,21 @@ std::vector<ModelProgram> SequencePrograms() {
     return y
 )",
        {}},
+      {"numbers that are 0 at small sizes",
+       R"(def forward(self, x: Tensor):
+    k = torch.tensor(x.size(0) // 40)
+    i = torch.nonzero(torch.arange(x.size(0)) % 29 == 28)
+    return torch.ones([3]) * k, x.sum(0) * (x.size(0) // 40), torch.ones([1]) * k, x.sum(0) * i.size(0), x[i[:, 0]]
+)",
+       {}},
+      {"parts and classes that sizes count",
+       R"(def forward(self, x: Tensor):
+    n = x.size(0)
+    r = torch.repeat_interleave(torch.arange(2), torch.tensor([n // 3, n // 5]))
+    t = torch.tensor(n * 0.1)
+    return r, torch.one_hot(torch.tensor([n // 30, 1])), (t == t.round()).nonzero().size(0)
+)",
+       {}},
   };
 }
 

@@ -56,9 +56,18 @@ std::vector<int64_t> largestSizes(ArrayAttr symbols) {
   return values;
 }
 
+std::vector<int64_t> measuredSizes(ArrayAttr symbols) {
+  std::vector<int64_t> values = largestSizes(symbols);
+  for (size_t i = 0; i < values.size(); ++i)
+    if (auto typical =
+            cast<DictionaryAttr>(symbols[i]).getAs<IntegerAttr>("typical"))
+      values[i] = std::min(values[i], typical.getInt());
+  return values;
+}
+
 int64_t evaluateFlops(func::FuncOp kernel, ArrayAttr symbols) {
   return ait::toSizeExpression(countFlops(kernel))
-      .Evaluate(largestSizes(symbols));
+      .Evaluate(measuredSizes(symbols));
 }
 
 void appendSteps(const KernelImplementation &part, ArrayRef<int> operands,

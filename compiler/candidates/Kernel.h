@@ -54,8 +54,11 @@ double countBytes(mlir::func::FuncOp kernel);
 /// may be null).
 std::vector<int64_t> largestSizes(mlir::ArrayAttr symbols);
 
-/// The floating-point operations of a launch (countFlops), with dynamic sizes
-/// at the upper bounds of their ranges.
+/// The sizes at which kernels are measured: those of the call that a model is
+/// compiled for, or else the largest.
+std::vector<int64_t> measuredSizes(mlir::ArrayAttr symbols);
+
+/// The floating-point operations of a launch (countFlops) at measuredSizes.
 int64_t evaluateFlops(mlir::func::FuncOp kernel, mlir::ArrayAttr symbols);
 
 /// Appends the steps, temporaries and objects of `part`, an implementation of a

@@ -78,7 +78,7 @@ int64_t operandBytes(RankedTensorType type, const PackingProto &packing,
 std::string writeKernelBenchmark(func::FuncOp kernel,
                                  const ImplementationStep &compiled,
                                  ArrayAttr symbols) {
-  const std::vector<int64_t> values = largestSizes(symbols);
+  const std::vector<int64_t> values = measuredSizes(symbols);
   std::vector<int64_t> bytes, fill;
   auto addBuffer = [&](Type type, const PackingProto &packing) {
     auto tensor = cast<RankedTensorType>(type);

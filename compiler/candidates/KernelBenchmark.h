@@ -12,9 +12,9 @@ namespace aitune {
 
 /// A C++ program that runs `compiled`, the only step of the implementation of
 /// `kernel`, on one thread, and prints the median time and the rate of the
-/// kernel's operations. Dynamic axes have the upper bounds of their ranges in
-/// `symbols` (the module's ait.symbols; may be null). The first line of the
-/// program says how to build it; it needs only the kernel's object file.
+/// kernel's operations. Dynamic axes have the measuredSizes of `symbols` (the
+/// module's ait.symbols; may be null). The first line of the program says how
+/// to build it; it needs only the kernel's object file.
 std::string writeKernelBenchmark(mlir::func::FuncOp kernel,
                                  const ImplementationStep &compiled,
                                  mlir::ArrayAttr symbols);

@@ -356,7 +356,7 @@ struct Attempt {
 
   bool isCompiled() const { return result.ok() && result->failures.empty(); }
 
-  const OwningOpRef<ModuleOp> copy; ///< of the model, or null
+  const OwningOpRef<ModuleOp> copy; ///< what is compiled, or null
   const CompileOptions options;
   Compilation compilation;
   absl::StatusOr<CompileResult> result;

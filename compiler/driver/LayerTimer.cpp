@@ -95,8 +95,8 @@ LayerTimer::LayerTimer(const CompileOptions &asked,
                        absl::Span<const ConstantTensor> constants,
                        ArrayAttr symbols)
     : options(asked), constants(constants), sizes([&] {
-        const std::vector<int64_t> largest = largestSizes(symbols);
-        return SmallVector<int64_t>(largest.begin(), largest.end());
+        const std::vector<int64_t> measured = measuredSizes(symbols);
+        return SmallVector<int64_t>(measured.begin(), measured.end());
       }()) {
   options.compileTo = CompilePhase::Executable;
   options.dumpDirectory.clear();

@@ -28,7 +28,7 @@ public:
              absl::Span<const ConstantTensor> constants,
              mlir::ArrayAttr symbols);
 
-  /// As quant::LayerTimer, at the largest sizes of the symbols. The layers are
+  /// As quant::LayerTimer, at measuredSizes. The layers are
   /// compiled without what is before and after them, but with the
   /// quantisation of their input, and as one product of all their columns, as
   /// which a model mostly has them. Nothing when they could not be compiled or
@@ -39,7 +39,7 @@ public:
 private:
   /// Layers alone.
   struct Alone {
-    std::string module;                  ///< of static sizes, as text
+    std::string module;                  ///< the text of one with static sizes
     std::vector<ConstantTensor> weights; ///< its constants
   };
   Alone isolate(llvm::ArrayRef<mlir::ait::MatmulOp> layers) const;

@@ -28,7 +28,7 @@ bool isGainDoubtful(llvm::ArrayRef<QuantizedLayer> layers);
 /// What a model took as a whole, in microseconds.
 struct WholeModelTimes {
   double quantized = 0;
-  double plain = 0; ///< without quantised layers
+  double plain = 0; ///< the time without quantised layers
 
   bool isFaster() const { return quantized < plain; }
 };

@@ -155,7 +155,9 @@ std::vector<int64_t> symbolsOf(const ExecutablePlan &plan, JudgedInputs set) {
   std::vector<int64_t> least, most;
   for (const SymbolProto &symbol : plan.symbols()) {
     least.push_back(symbol.min());
-    most.push_back(symbol.max());
+    most.push_back(symbol.typical() > 0
+                       ? std::min(symbol.typical(), symbol.max())
+                       : symbol.max());
   }
   if (set == JudgedInputs::Smallest)
     return least;

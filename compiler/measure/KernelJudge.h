@@ -86,9 +86,10 @@ private:
 };
 
 /// The values of a plan's symbols for `set`: their least values for Smallest,
-/// otherwise their greatest. If a size would be negative at the greatest
-/// values, one symbol, or all, get their least instead, because the plan of a
-/// kernel does not have the model's constraints between symbols.
+/// otherwise the typical ones, which hold the model's constraints, or else the
+/// greatest. If a size would be negative there, one symbol, or all, get their
+/// least instead, because the plan of a kernel does not have the model's
+/// constraints between symbols.
 std::vector<int64_t> symbolsOf(const ExecutablePlan &plan, JudgedInputs set);
 
 /// Whether no size of the plan is negative for these values of its symbols.

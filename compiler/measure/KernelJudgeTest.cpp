@@ -44,6 +44,15 @@ TEST(SymbolsOf, TheUpperEndIsLeftWhereASizeWouldBeNegative) {
   EXPECT_THAT(symbolsOf(plan, JudgedInputs::Normal), ElementsAre(1, 9));
 }
 
+TEST(SymbolsOf, TheSizesOfTheCallAreTakenWhereOneIsKnown) {
+  ExecutablePlan plan = difference(40, 1, 90);
+  plan.mutable_symbols(0)->set_typical(8);
+  // Beyond a range that was made shorter.
+  plan.mutable_symbols(1)->set_typical(100);
+  EXPECT_THAT(symbolsOf(plan, JudgedInputs::Normal), ElementsAre(8, 90));
+  EXPECT_THAT(symbolsOf(plan, JudgedInputs::Smallest), ElementsAre(1, 1));
+}
+
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 TEST(KernelJudge, ANanInAContractionMaySpreadButNotGetLost) {

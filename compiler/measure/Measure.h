@@ -83,7 +83,7 @@ struct LibraryEnds {
 LibraryEnds findLibraryEnds(const ExecutablePlan &plan);
 
 /// Runs each of `candidates` (executables of the same one-kernel model) on the
-/// same random inputs, with dynamic axes at the upper bounds of their ranges.
+/// same random inputs, with dynamic axes as symbolsOf gives them.
 /// Before, `judge` judges each on its inputs, in two runs (one where it is
 /// long, except on the last inputs), with the memory that earlier runs used
 /// overwritten. If there is no judge, or it has no reference, the candidates

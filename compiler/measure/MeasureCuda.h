@@ -18,8 +18,8 @@
 namespace aitune {
 
 /// Runs `candidates` (of the same one-kernel model; null for one that could not
-/// be loaded) on the same random inputs, with dynamic axes at the upper bounds
-/// of their ranges, for about `seconds` and at least five rounds. `weights` has
+/// be loaded) on the same random inputs, with dynamic axes as symbolsOf gives
+/// them, for about `seconds` and at least five rounds. `weights` has
 /// the numbers of the inputs that are weights. Returns one result for each
 /// candidate, in order; the confidence interval of a median spans all of its
 /// rounds, which are too few for a narrower one. A candidate after

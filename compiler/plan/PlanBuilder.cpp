@@ -287,6 +287,8 @@ absl::StatusOr<ExecutablePlan> PlanBuilder::build() {
       proto.set_max(symbol.getAs<IntegerAttr>("max").getInt());
       proto.set_input(symbol.getAs<IntegerAttr>("input").getInt());
       proto.set_axis(symbol.getAs<IntegerAttr>("axis").getInt());
+      if (auto typical = symbol.getAs<IntegerAttr>("typical"))
+        proto.set_typical(typical.getInt());
     }
   for (Operation &op : main.getBody().front()) {
     absl::Status status =

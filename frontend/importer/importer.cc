@@ -249,14 +249,18 @@ class ModuleImporter {
     mlir::Builder builder(&context_);
     llvm::SmallVector<mlir::Attribute> symbols;
     for (const TraceSymbol& symbol : trace_.symbols) {
-      symbols.push_back(builder.getDictionaryAttr({
+      llvm::SmallVector<mlir::NamedAttribute> attributes = {
           builder.getNamedAttr("name", builder.getStringAttr(symbol.name)),
           builder.getNamedAttr("min", builder.getI64IntegerAttr(symbol.min)),
           builder.getNamedAttr("max", builder.getI64IntegerAttr(symbol.max)),
           builder.getNamedAttr("input",
                                builder.getI64IntegerAttr(symbol.input)),
           builder.getNamedAttr("axis", builder.getI64IntegerAttr(symbol.axis)),
-      }));
+      };
+      if (symbol.typical > 0 && symbol.typical < symbol.max)
+        attributes.push_back(builder.getNamedAttr(
+            "typical", builder.getI64IntegerAttr(symbol.typical)));
+      symbols.push_back(builder.getDictionaryAttr(attributes));
     }
     return builder.getArrayAttr(symbols);
   }

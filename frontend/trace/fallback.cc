@@ -236,7 +236,9 @@ class LibTorchRegion : public FallbackRegion {
       const at::Tensor zeros = stack[0].toTensor();
       stack[0] = at::zeros(zeros.sizes(), zeros.options());
     }
-    if (WritesInPlace(number) && stack[0].toTensor().use_count() == 1) {
+    // Views of it hold its memory.
+    if (WritesInPlace(number) &&
+        stack[0].toTensor().storage().use_count() == 1) {
       step.in_place->callBoxed(stack);
       StoreResults(step, frame);
       return;

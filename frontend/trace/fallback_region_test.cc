@@ -187,6 +187,29 @@ TEST_F(FallbackRegionTest, WhatItMakesItselfIsWrittenInPlace) {
   }
 }
 
+TEST_F(FallbackRegionTest, WhatHasViewsIsNotWrittenInPlace) {
+  const ValueId index = Constant(at::tensor({1}, at::kLong)),
+                source = Constant(at::ones({1})), filled = Opaque(),
+                view = Opaque(), sum = Opaque();
+  Add("aten::zeros", {}, {filled},
+      [](Stack& stack) { stack = {at::zeros({3})}; });
+  Add("aten::slice", {ArgumentTemplate::Value(filled)}, {view},
+      [](Stack& stack) { stack = {stack[0].toTensor().slice(0, 0, 3, 1)}; });
+  Add("aten::index_add",
+      {ArgumentTemplate::Value(filled), ArgumentTemplate::Fixed(int64_t{0}),
+       ArgumentTemplate::Value(index), ArgumentTemplate::Value(source),
+       ArgumentTemplate::Fixed(int64_t{1})},
+      {sum}, [](Stack& stack) {
+        const at::Tensor result = at::index_add(
+            stack[0].toTensor(), 0, stack[2].toTensor(), stack[3].toTensor());
+        stack = {result};
+      });
+  const auto region = Make({}, {view, sum});
+  const Stack results = Run(*region, {}, 2);
+  EXPECT_TRUE(results[0].toTensor().equal(at::zeros({3})));
+  EXPECT_TRUE(results[1].toTensor().equal(at::tensor({0.f, 1.f, 0.f})));
+}
+
 TEST_F(FallbackRegionTest, KeysAreNoMemoryThatIsLent) {
   const at::Tensor lent = at::ones({2});
   const ValueId output = Opaque();

@@ -9,6 +9,7 @@
 #ifndef AITUNE_FRONTEND_TRACE_SIZE_REGION_H_
 #define AITUNE_FRONTEND_TRACE_SIZE_REGION_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -68,6 +69,12 @@ class SizeRegion {
   bool Restrict(const std::vector<int>& symbols, const Predicate& holds,
                 const std::vector<SizeConstraint>& forms,
                 const std::string& reason);
+
+  // Counts what Restrict of `other` has taken in all as taken here: it is a
+  // part of this region, or the other way round.
+  void ShareTime(const SizeRegion& other) {
+    seconds_ = std::max(seconds_, other.seconds_);
+  }
 
   // Whether Restrict looks at every point that differs from the anchor in the
   // sizes of `symbols` only. So it does for one symbol, of which no other sizes

@@ -225,6 +225,11 @@ TEST(SizeRegion, DecisionsThatTakeLongLeaveTheAnchorAlone) {
   EXPECT_EQ(region.ranges()[1].min, 31);
   EXPECT_THAT(region.reasons(),
               ElementsAre("it", testing::HasSubstr("were not looked at")));
+  // Nor do those of another part of it.
+  SizeRegion part({{1, 200}}, {30});
+  part.ShareTime(region);
+  EXPECT_TRUE(part.Restrict({0}, [](auto) { return true; }, {}, "this"));
+  EXPECT_EQ(part.ranges()[0].max, 30);
 }
 
 TEST(SizeRegion, PointsHaveCriticalSizesAndNeighbours) {

@@ -81,6 +81,8 @@ struct TraceOp {
 struct TraceSymbol {
   std::string name;          // such as "s0"
   int64_t min = 1, max = 1;  // its range in elements, both ends included
+  // The elements in the call that the trace is made for; 0: no call is known.
+  int64_t typical = 0;
   // The flattened tensor input, and its axis, from which the symbol is read.
   int32_t input = 0, axis = 0;
 };

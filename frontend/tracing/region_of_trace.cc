@@ -39,6 +39,7 @@ RegionOfTrace::RegionOfTrace(SizeRegion* whole,
     symbols_.push_back(std::move(symbol));
   }
   region_ = SizeRegion(std::move(dynamic), std::move(anchor));
+  region_.ShareTime(whole_);
   for (const SizeConstraint& constraint : whole_.constraints())
     region_.Add(
         {Substitute(constraint.expression, in_trace), constraint.relation});
@@ -49,6 +50,7 @@ std::vector<TraceSymbol> RegionOfTrace::Symbols() const {
   for (size_t i = 0; i < symbols.size(); ++i) {
     symbols[i].min = region_.ranges()[i].min;
     symbols[i].max = region_.ranges()[i].max;
+    symbols[i].typical = region_.anchor()[i];
   }
   return symbols;
 }
@@ -67,6 +69,7 @@ SizePoint RegionOfTrace::Whole(const SizePoint& point) const {
 }
 
 void RegionOfTrace::Merge() {
+  whole_.ShareTime(region_);
   std::vector<SizeExpression> in_whole;  // the symbols of the trace
   for (const size_t symbol : of_)
     in_whole.push_back(SizeExpression::Symbol(static_cast<int>(symbol)));

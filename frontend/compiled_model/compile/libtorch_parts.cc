@@ -190,6 +190,7 @@ absl::StatusOr<LibTorchPart> LibTorchParts::Make(
     proto.set_name(symbol.name);
     proto.set_min(symbol.min);
     proto.set_max(symbol.max);
+    proto.set_typical(symbol.typical);
   }
   Step& step = *plan.add_steps();
   step.set_name("libtorch");

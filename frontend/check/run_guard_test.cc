@@ -103,7 +103,7 @@ TEST(RunGuard, TellsOfSizesThatWouldEndTheProcess) {
                     "a division by 0"},
                    {"    return torch.scaled_dot_product_attention(x, x, x)\n",
                     {at::ones({2, 3, 4, 8}), at::ones({0, 3, 4, 8}),
-                     at::ones({2, 0, 4, 8}, at::kLong)},
+                     at::ones({2, 0, 0, 8}), at::ones({2, 0, 4, 8}, at::kLong)},
                     at::ones({2, 0, 4, 8}),
                     "attention without heads"}};
   for (const auto& program : kPrograms) {

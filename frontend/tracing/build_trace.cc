@@ -308,6 +308,24 @@ absl::Status SaveState(const Model& model, std::optional<ModelState>& saved) {
   });
 }
 
+// The integers of a constant of the program, which may be a short tensor, as
+// tracing makes of torch.tensor(77).
+std::vector<int64_t> IntegersOf(const c10::IValue& value) {
+  constexpr int64_t kMostIntegers = 16;
+  if (value.isInt()) return {value.toInt()};
+  if (value.isIntList()) return value.toIntVector();
+  std::vector<int64_t> integers;
+  if (!value.isTensor() || !value.toTensor().defined()) return integers;
+  const at::Tensor& tensor = value.toTensor();
+  if (!at::isIntegralType(tensor.scalar_type(), /*includeBool=*/false) ||
+      tensor.numel() > kMostIntegers || !tensor.is_cpu())
+    return integers;
+  const at::Tensor flat = tensor.to(at::kLong).flatten();
+  for (int64_t i = 0; i < flat.numel(); ++i)
+    integers.push_back(flat[i].item<int64_t>());
+  return integers;
+}
+
 // Integers that the program names: sizes at which it may do something else.
 void CollectIntegers(torch::jit::Block* block, SizeRegion& region) {
   for (torch::jit::Node* node : block->nodes()) {
@@ -316,9 +334,10 @@ void CollectIntegers(torch::jit::Block* block, SizeRegion& region) {
     if (node->kind() != c10::prim::Constant) continue;
     const std::optional<c10::IValue> value =
         torch::jit::toIValue(node->output());
-    if (value && value->isInt() && value->toInt() > 1 &&
-        value->toInt() < INT32_MAX)
-      region.AddCriticalSize(value->toInt());
+    if (!value) continue;
+    for (const int64_t number : IntegersOf(*value)) {
+      if (number > 1 && number < INT32_MAX) region.AddCriticalSize(number);
+    }
   }
 }
 

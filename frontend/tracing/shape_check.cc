@@ -30,6 +30,8 @@ using Sizes = std::vector<std::vector<int64_t>>;
 
 // Points at which results are compared: all of a range up to this length.
 constexpr size_t kCheckedPoints = 160;
+// Of what reads elements, which may be special at any one of them.
+constexpr size_t kReadPoints = 1024;
 // An operator is really run to find the sizes of its results only if all of its
 // arguments together have at most kMaxElements elements, and then only at
 // kRealPoints of the points.
@@ -433,8 +435,9 @@ absl::Status Interpreter::CheckSizes(
     return KeepProbes(what);
   }
   size_t real_points = 0;
-  for (const SizePoint& point :
-       region_.Points(query->symbols, kCheckedPoints, nullptr)) {
+  for (const SizePoint& point : region_.Points(
+           query->symbols, query->reads_elements ? kReadPoints : kCheckedPoints,
+           nullptr)) {
     const ShapesAt there = FindShapes(*query, point);
     if (!fits(there, point)) {
       region_.Restrict(

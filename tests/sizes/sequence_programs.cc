@@ -367,6 +367,12 @@ std::vector<ModelProgram> SequencePrograms() {
     return r, torch.one_hot(torch.tensor([n // 30, 1])), (t == t.round()).nonzero().size(0)
 )",
        {}},
+      {"a number of the program among elements that sizes give",
+       R"(def forward(self, x: Tensor):
+    l = torch.stack([torch.tensor(x.size(0)), torch.tensor(77)])
+    return torch._unique2(l)[0], torch.nonzero(l == 55), x * 2
+)",
+       {}},
   };
 }
 

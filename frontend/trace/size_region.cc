@@ -390,20 +390,14 @@ bool SizeRegion::Restrict(const std::vector<int>& symbols,
     return seconds_ + ThreadSeconds() - begun > kMostSeconds;
   };
   bool gave_up = is_late();
-  SizeRegion looked = *this;
-  const bool shrank = !gave_up && looked.RestrictBy(
-                                      dynamic,
-                                      [&](absl::Span<const int64_t> point) {
-                                        gave_up |= is_late();
-                                        return !gave_up && holds(point);
-                                      },
-                                      forms, reason);
-  if (!gave_up) {
-    looked.seconds_ += ThreadSeconds() - begun;
-    *this = std::move(looked);
-    return shrank;
-  }
+  const auto holds_in_time = [&](absl::Span<const int64_t> point) {
+    gave_up |= is_late();
+    return !gave_up && holds(point);
+  };
+  const bool shrank =
+      !gave_up && RestrictBy(dynamic, holds_in_time, forms, reason);
   seconds_ += ThreadSeconds() - begun;
+  if (!gave_up) return shrank;
   for (const int symbol : dynamic) Fix(symbol, reason);
   AddReason("other sizes were not looked at, as decisions on sizes take long");
   return true;

@@ -382,6 +382,10 @@ absl::StatusOr<Trace> TraceRegion(const Model& model,
     of_trace.Merge();
     if (trace.ok()) {
       trace->symbols = of_trace.Symbols();
+      // A GPU's kernels are chosen by size, from the largest down.
+      if (options.for_gpu) {
+        for (TraceSymbol& symbol : trace->symbols) symbol.typical = 0;
+      }
       // What came down to one size on the way is no symbol.
       if (std::any_of(trace->symbols.begin(), trace->symbols.end(),
                       [](const TraceSymbol& s) { return s.min == s.max; }))

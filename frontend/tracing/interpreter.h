@@ -379,10 +379,13 @@ class Interpreter {
 
   // shape_check.cc: the sizes of a call's results at other points.
   SizeFunctionRef ShapeOf(const ProbedRef& value) const;
-  // The query of a call; not set when the sizes of an argument are not known.
+  // The query of a call, with `contents` where these tell its results' sizes;
+  // not set when the sizes of an argument are not known.
   std::optional<ShapeQuery> MakeShapeQuery(const Invocation& call);
-  // Whether the results' sizes follow from elements that are known.
+  // Whether the results' sizes follow from elements of the arguments.
   bool ReadsElements(const ShapeQuery& query);
+  // Adds `contents` where they are not there.
+  void AddContents(const Invocation& call, ShapeQuery& query) const;
   // Names the operator, the sizes of its arguments and the elements that it
   // reads, by the addresses of functions that must be kept as long as the name.
   static std::string NameOf(const ShapeQuery& query);

@@ -32,6 +32,7 @@ KnownShapes* Interpreter::FindKnownShapes(const Invocation& call) {
   KnownShapes& known = found->second;
   if (!is_new) return &known;
   known.query = *std::move(query);
+  AddContents(call, known.query);
   std::vector<SizePoint> points =
       region_.Points(known.query.symbols, kPoints, nullptr);
   // The greatest first, which is far from the probes, also where few are run.

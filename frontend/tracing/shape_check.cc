@@ -122,17 +122,6 @@ SizesFormula ShapeFormulaOf(const c10::FunctionSchema& schema,
   return IsPadding(schema, stack) ? PaddingSizes : nullptr;
 }
 
-// Whether `content` has elements of a tensor of which `shape` has the sizes.
-bool KnowsElements(const SizeFunction& shape, const SizeFunction& content) {
-  if (shape.kind == SizeFunction::Kind::kShape)
-    return content.kind != SizeFunction::Kind::kShape;
-  if (shape.arguments.size() != content.arguments.size()) return false;
-  for (size_t i = 0; i < shape.arguments.size(); ++i) {
-    if (KnowsElements(*shape.arguments[i], *content.arguments[i])) return true;
-  }
-  return false;
-}
-
 bool SaysNotImplemented(absl::string_view message) {
   return absl::StrContains(message, "Meta") ||
          absl::StrContains(message, "meta") ||
@@ -293,12 +282,9 @@ std::optional<ShapeQuery> Interpreter::MakeShapeQuery(const Invocation& call) {
                          shape->symbols.end());
     query.shapes.push_back(std::move(shape));
   }
-  for (size_t i = 0; i < call.arguments.size(); ++i) {
-    SizeFunctionRef content = FunctionOf(call.arguments[i]);
-    query.contents.push_back(content != nullptr ? content : query.shapes[i]);
-  }
   query.reads_elements = ReadsElements(query);
   if (query.reads_elements) {
+    AddContents(call, query);
     for (const SizeFunctionRef& content : query.contents)
       query.symbols.insert(query.symbols.end(), content->symbols.begin(),
                            content->symbols.end());
@@ -310,14 +296,13 @@ std::optional<ShapeQuery> Interpreter::MakeShapeQuery(const Invocation& call) {
 }
 
 bool Interpreter::ReadsElements(const ShapeQuery& query) {
-  bool knows_elements = false;
-  for (size_t i = 0; i < query.shapes.size(); ++i)
-    knows_elements |= KnowsElements(*query.shapes[i], *query.contents[i]);
-  if (!knows_elements) return false;
-  // LibTorch finds the sizes without elements, or it can't.
   const auto [found, is_new] = reads_elements_.try_emplace(NameOf(query));
-  if (is_new)
-    found->second = {FindShapes(query, region_.anchor()).real, query.shapes};
+  if (is_new) {
+    // LibTorch finds the sizes without elements, or it can't.
+    ShapeQuery without = query;
+    without.contents = query.shapes;
+    found->second = {FindShapes(without, region_.anchor()).real, query.shapes};
+  }
   return found->second.first;
 }
 
@@ -331,6 +316,14 @@ std::string Interpreter::NameOf(const ShapeQuery& query) {
       absl::StrAppend(&name, ";", content->Describe());
   }
   return name;
+}
+
+void Interpreter::AddContents(const Invocation& call, ShapeQuery& query) const {
+  if (!query.contents.empty()) return;
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    SizeFunctionRef content = FunctionOf(call.arguments[i]);
+    query.contents.push_back(content != nullptr ? content : query.shapes[i]);
+  }
 }
 
 SizeFunctionRef Interpreter::ShapeOf(const ProbedRef& value) const {
@@ -383,6 +376,7 @@ absl::Status Interpreter::CheckSizes(
   }
   if (!checked_calls_.emplace(std::move(key), *query).second)
     return absl::OkStatus();
+  AddContents(call, *query);
 
   const auto fits = [&](const ShapesAt& there,
                         absl::Span<const int64_t> point) {
@@ -458,6 +452,7 @@ absl::Status Interpreter::CheckSizes(
 absl::Status Interpreter::SettlePartCount(const Invocation& call) {
   std::optional<ShapeQuery> query = MakeShapeQuery(call);
   if (!query || query->symbols.empty()) return absl::OkStatus();
+  AddContents(call, *query);
   const ShapesAt at_anchor = FindShapes(*query, region_.anchor());
   if (!at_anchor.known || at_anchor.raises) return absl::OkStatus();
   const char* const what = "the number of parts of a tensor";
@@ -476,6 +471,7 @@ absl::Status Interpreter::RestrictToWorking(const Invocation& call,
                                             const absl::Status& error) {
   std::optional<ShapeQuery> query = MakeShapeQuery(call);
   if (!query || query->symbols.empty()) return error;
+  AddContents(call, *query);
   const auto works = [&](absl::Span<const int64_t> point) {
     return !FindShapes(*query, point).raises;
   };

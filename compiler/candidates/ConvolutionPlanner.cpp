@@ -45,14 +45,27 @@ cuda::Operand toOperand(const WorkerOperand &message) {
 
 } // namespace
 
-ConvolutionPlanner::ConvolutionPlanner(
-    const cuda::Device &device, std::shared_ptr<GenerationProcesses> processes,
-    const GenerationOptions &options)
-    : device(device), processes(std::move(processes)),
-      options(withoutMemoryLimit(options)),
-      mostAsked(static_cast<int>(std::clamp<int64_t>(
+ConvolutionPlanner::ConvolutionPlanner(const cuda::Device &device,
+                                       const GenerationOptions &options)
+    : device(device), options(withoutMemoryLimit(options)),
+      count(static_cast<int>(std::clamp<int64_t>(
           device.FreeBytes() / (kPartsOfMemory * kContextBytes), 1,
-          kMostPlanning))) {}
+          kMostPlanning))),
+      opening(count) {}
+
+void ConvolutionPlanner::open() {
+  if (options.worker.empty())
+    return;
+  std::call_once(opened, [this] {
+    for (int i = 0; i < count; ++i)
+      opening.add([this, processes = processes()] {
+        WorkerRequest request;
+        request.mutable_open_gpu()->set_gpu(device.ordinal());
+        // What fails fails again, with a reason, when a plan is made.
+        processes->call(std::move(request), options).IgnoreError();
+      });
+  });
+}
 
 absl::Status ConvolutionPlanner::planStep(const ExecutablePlan &plan,
                                           absl::Span<const int64_t> symbols,
@@ -70,18 +83,8 @@ absl::Status ConvolutionPlanner::planStep(const ExecutablePlan &plan,
   wanted.mutable_call()->clear_execution_plans();
   ExecutionPlanProto planned;
   *planned.mutable_input_sizes() = wanted.inputs(0).sizes();
-  {
-    std::unique_lock<std::mutex> lock(mutex);
-    answered.wait(lock, [this] { return asked < mostAsked; });
-    ++asked;
-  }
   absl::StatusOr<WorkerReply> reply =
-      processes->call(std::move(request), options);
-  {
-    std::lock_guard<std::mutex> lock(mutex);
-    --asked;
-  }
-  answered.notify_one();
+      processes()->call(std::move(request), options);
   if (absl::IsNotFound(reply.status()))
     return reply.status();
   if (reply.ok()) {
@@ -92,7 +95,7 @@ absl::Status ConvolutionPlanner::planStep(const ExecutablePlan &plan,
 }
 
 absl::Status ConvolutionPlanner::planAll(ExecutablePlan &plan) {
-  if (!processes)
+  if (options.worker.empty())
     return absl::OkStatus();
   std::vector<int64_t> least, most;
   for (const SymbolProto &symbol : plan.symbols()) {
@@ -108,6 +111,13 @@ absl::Status ConvolutionPlanner::planAll(ExecutablePlan &plan) {
     if (least != most)
       planStep(plan, least, step).IgnoreError();
   }
+  return absl::OkStatus();
+}
+
+absl::Status openForConvolutions(const WorkerOpenGpu &request) {
+  AITUNE_ASSIGN_OR_RETURN(const cuda::Device *device,
+                          cuda::Device::Open(request.gpu()));
+  cuda::LoadConvolutionLibrary(*device);
   return absl::OkStatus();
 }
 

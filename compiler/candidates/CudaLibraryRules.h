@@ -4,6 +4,7 @@
 #ifndef AITUNE_COMPILER_CANDIDATES_CUDALIBRARYRULES_H
 #define AITUNE_COMPILER_CANDIDATES_CUDALIBRARYRULES_H
 
+#include "compiler/candidates/ConvolutionPlanner.h"
 #include "compiler/candidates/LibraryCalls.h"
 #include "runtime/cuda/device.h"
 
@@ -42,10 +43,12 @@ public:
   /// With `fuses` the call has as many post-operations as cuDNN can apply, and
   /// at least one; otherwise none. `allowTf32` is
   /// CompileOptions::tf32Convolution, `emulateEagerCasts` the option of that
-  /// name.
-  CudnnRules(bool fuses, bool allowTf32, bool emulateEagerCasts)
+  /// name. load() opens `planner`, which must outlive this; null: it does
+  /// nothing.
+  CudnnRules(bool fuses, bool allowTf32, bool emulateEagerCasts,
+             ConvolutionPlanner *planner)
       : fuses(fuses), allowTf32(allowTf32),
-        emulateEagerCasts(emulateEagerCasts) {}
+        emulateEagerCasts(emulateEagerCasts), planner(planner) {}
 
   std::string name() const override { return "cudnn"; }
   std::string restSuffix() const override {
@@ -63,9 +66,11 @@ public:
   listCandidates(const KernelImplementation &implementation,
                  const LibraryMatch &match,
                  mlir::func::FuncOp kernel) const override;
+  void load() const override;
 
 private:
   bool fuses, allowTf32, emulateEagerCasts;
+  ConvolutionPlanner *planner;
 };
 
 } // namespace aitune

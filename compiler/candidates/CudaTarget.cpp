@@ -33,11 +33,7 @@ constexpr int kMostJudging = 8;
 class CudaTarget : public CompilationTarget {
 public:
   CudaTarget(const CompileOptions &options, int ordinal)
-      : options(options), ordinal(ordinal),
-        bareCudnn(/*fuses=*/false, options.tf32Convolution,
-                  options.emulateEagerCasts),
-        fusingCudnn(/*fuses=*/true, options.tf32Convolution,
-                    options.emulateEagerCasts) {}
+      : options(options), ordinal(ordinal) {}
 
   std::string device() const override { return "cuda"; }
   DeviceFacts facts() const override { return DeviceFacts::ofGpu(); }
@@ -118,10 +114,10 @@ private:
 
   const CompileOptions &options;
   const int ordinal;
-  const CudnnRules bareCudnn, fusingCudnn;
-  std::optional<CublasLtRules> cublasLt;
   const cuda::Device *gpu = nullptr;
   std::unique_ptr<ConvolutionPlanner> planner;
+  std::optional<CudnnRules> bareCudnn, fusingCudnn;
+  std::optional<CublasLtRules> cublasLt;
   GpuTarget target;
   mutable CubinStore cubins; ///< the code of all that was compiled
 };
@@ -130,9 +126,11 @@ absl::Status CudaTarget::open() {
   AITUNE_ASSIGN_OR_RETURN(gpu, cuda::Device::Open(ordinal));
   target = toGpuTarget(*gpu);
   cublasLt.emplace(gpu, options.tf32Matmul);
-  planner = std::make_unique<ConvolutionPlanner>(
-      *gpu, GenerationProcesses::get(options.generation.worker, threads()),
-      options.generation);
+  planner = std::make_unique<ConvolutionPlanner>(*gpu, options.generation);
+  bareCudnn.emplace(/*fuses=*/false, options.tf32Convolution,
+                    options.emulateEagerCasts, planner.get());
+  fusingCudnn.emplace(/*fuses=*/true, options.tf32Convolution,
+                      options.emulateEagerCasts, planner.get());
   return absl::OkStatus();
 }
 
@@ -273,7 +271,7 @@ CudaTarget::libraries(func::FuncOp kernel) const {
   if (kind == ait::KernelKind::Loop)
     return {};
   if (kind == ait::KernelKind::Convolution)
-    return {&bareCudnn, &fusingCudnn};
+    return {&*bareCudnn, &*fusingCudnn};
   return {&*cublasLt};
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -61,14 +62,16 @@ absl::Status statusOfDeath(int status, const GenerationOptions &limits) {
 } // namespace
 
 std::shared_ptr<GenerationProcesses>
-GenerationProcesses::get(const std::vector<std::string> &worker, int count) {
+GenerationProcesses::get(const std::vector<std::string> &worker, int count,
+                         Purpose purpose) {
   static std::mutex mutex;
-  static auto *const last = new std::shared_ptr<GenerationProcesses>();
+  static auto *const last =
+      new std::map<Purpose, std::shared_ptr<GenerationProcesses>>();
   if (worker.empty())
     return nullptr;
   count = std::clamp(count, 1, kMostProcesses);
   std::lock_guard<std::mutex> lock(mutex);
-  std::shared_ptr<GenerationProcesses> &processes = *last;
+  std::shared_ptr<GenerationProcesses> &processes = (*last)[purpose];
   const bool fits = processes && processes->owner == getpid() &&
                     processes->command == worker &&
                     processes->count >= static_cast<size_t>(count);

@@ -25,7 +25,7 @@
 namespace aitune {
 
 /// Increase it when a message of the two sides means something else.
-constexpr int kGenerationVersion = 4;
+constexpr int kGenerationVersion = 5;
 /// The exit code of a process that took more memory than it may.
 constexpr int kOutOfMemory = 57;
 /// A request may take so many times its limit of processors' time before it
@@ -37,14 +37,20 @@ constexpr int kMostProcesses = 32;
 /// Thread-safe.
 class GenerationProcesses {
 public:
+  /// What processes are for. Those of one purpose have no other work, as each
+  /// keeps what its work needs: a context of a GPU is half a gigabyte of its
+  /// memory.
+  enum class Purpose { Code, ConvolutionPlans };
+
   /// `count` processes, or kMostProcesses if that is less, of `worker`
   /// (GenerationOptions::worker). Those
-  /// of an earlier call are used again: they wait, with little memory, until
-  /// this process ends. Null if `worker` is empty. Returns at once: that a
-  /// program cannot be started, or is of another build, shows at `check` or the
-  /// first `call`.
+  /// of an earlier call for `purpose` are used again: they wait, with little
+  /// memory, until this process ends. Null if `worker` is empty. Returns at
+  /// once: that a program cannot be started, or is of another build, shows at
+  /// `check` or the first `call`.
   static std::shared_ptr<GenerationProcesses>
-  get(const std::vector<std::string> &worker, int count);
+  get(const std::vector<std::string> &worker, int count,
+      Purpose purpose = Purpose::Code);
 
   /// Closes the sockets, at which the processes end.
   ~GenerationProcesses();

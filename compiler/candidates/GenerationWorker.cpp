@@ -156,6 +156,9 @@ absl::StatusOr<WorkerReply> answer(const WorkerRequest &request) {
     reply.set_execution_plan(std::move(plan));
     return reply;
   }
+  case WorkerRequest::kOpenGpu:
+    AITUNE_RETURN_IF_ERROR(openForConvolutions(request.open_gpu()));
+    return reply;
   default:
     return absl::InvalidArgumentError("no request for code");
   }

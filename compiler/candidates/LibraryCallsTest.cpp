@@ -255,7 +255,7 @@ func.func private @k(%x: tensor<1x8x8x16xf32>, %w: tensor<32x16xWxf32>KNOWN) -> 
                                 {"xWx", absl::StrCat("x", window, "x")},
                                 {"P", window[0] == '3' ? "1" : "0"}});
   };
-  const CudnnRules cudnn(false, true, false);
+  const CudnnRules cudnn(false, true, false, nullptr);
   EXPECT_TRUE(match(kernel(" {ait.constant}", "3x3").c_str(), cudnn).ok());
   EXPECT_TRUE(match(kernel("", "1x1").c_str(), cudnn).ok());
   for (const char *known : {"", " {ait.initialized}"}) {
@@ -272,12 +272,12 @@ func.func private @k(%x: tensor<1x8x8x16xf32>, %w: tensor<32x16x3x3xf32> {ait.co
   %1 = ait.relu %0 : tensor<1x8x8x32xf32>
   return %1 : tensor<1x8x8x32xf32>
 })";
-  auto bare = match(kConvolution, CudnnRules(false, true, false));
+  auto bare = match(kConvolution, CudnnRules(false, true, false, nullptr));
   ASSERT_TRUE(bare.ok()) << bare.status();
   EXPECT_EQ(bare->call.convolution().post_ops_size(), 0);
   ASSERT_TRUE(bare->rest);
   EXPECT_EQ(bare->rest.getSymName(), "k_epilogue");
-  const CudnnRules fusing(true, true, false);
+  const CudnnRules fusing(true, true, false, nullptr);
   auto fused = match(kConvolution, fusing);
   ASSERT_TRUE(fused.ok()) << fused.status();
   EXPECT_EQ(fused->call.convolution().post_ops_size(), 1);

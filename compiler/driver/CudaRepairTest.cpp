@@ -179,7 +179,7 @@ public:
   }
 
 private:
-  mutable ConvolutionPlanner planner{aitune::device(), nullptr, {}};
+  mutable ConvolutionPlanner planner{aitune::device(), {}};
 };
 
 /// What comes first fails, and others are not run.

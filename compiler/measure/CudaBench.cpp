@@ -30,21 +30,39 @@ absl::Status CudaBench::setInputs(JudgedInputs set) {
   const std::vector<int64_t> symbols = symbolsOf(plan, set);
   AITUNE_RETURN_IF_ERROR(host->make(set));
   for (int i = 0; i < plan.inputs_size(); ++i) {
-    const TensorView &made = host->views()[i];
     for (TensorView &copy : inputs[i])
-      copy.sizes = made.sizes;
-    if (host->isNew(i) && BytesOf(made) > 0)
-      AITUNE_RETURN_IF_ERROR(device.driver().Check(
-          device.driver().cuMemcpyHtoDAsync(
-              reinterpret_cast<CUdeviceptr>(inputs[i][0].data), made.data,
-              BytesOf(made), stream.get()),
-          "copying test data"));
+      copy.sizes = host->shapes()[i].sizes;
+    if (host->isNew(i))
+      AITUNE_RETURN_IF_ERROR(fill(inputs[i][0], host->numbers(i)));
   }
   for (int i = 0; i < plan.outputs_size(); ++i) {
     AITUNE_ASSIGN_OR_RETURN(TensorView view, ViewOf(plan.outputs(i), symbols));
     outputs[i].sizes = std::move(view.sizes);
   }
   return stream.Synchronize();
+}
+
+/// Copies what is repeated once, and doubles it on the GPU.
+absl::Status CudaBench::fill(const TensorView &view,
+                             const TestNumbers &numbers) {
+  const cuda::Driver &driver = device.driver();
+  const CUdeviceptr data = reinterpret_cast<CUdeviceptr>(view.data);
+  const int64_t bytes = BytesOf(view), width = SizeInBytes(view.dtype);
+  int64_t done = std::min<int64_t>(bytes, numbers.run.size());
+  if (done == 0)
+    return absl::OkStatus();
+  CUresult result =
+      driver.cuMemcpyHtoDAsync(data, numbers.run.data(), done, stream.get());
+  for (; done < bytes && result == CUDA_SUCCESS; done *= 2)
+    result = driver.cuMemcpyDtoDAsync(
+        data + done, data, std::min(done, bytes - done), stream.get());
+  for (const auto &[position, value] : numbers.others)
+    if (result == CUDA_SUCCESS)
+      // Pageable memory: it is read before the call returns.
+      result = driver.cuMemcpyHtoDAsync(data + position * width,
+                                        elementBytes(view.dtype, value).data(),
+                                        width, stream.get());
+  return driver.Check(result, "copying test data");
 }
 
 absl::Status CudaBench::prepare() {
@@ -181,7 +199,7 @@ absl::StatusOr<std::string> CudaBench::findDifference(JudgedInputs set) {
   const std::vector<ReferenceResult> *expected = judge->expected(set);
   if (!expected)
     return "";
-  std::vector<std::string> data;
+  judgedResults.resize(outputs.size());
   std::vector<ResultMemory> kinds;
   std::vector<TensorView> views;
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -190,12 +208,12 @@ absl::StatusOr<std::string> CudaBench::findDifference(JudgedInputs set) {
     const int64_t width = SizeInBytes(view.dtype);
     const bool isWhole = BytesOf(view) <= kWholeBytes;
     kinds.push_back(isWhole ? ResultMemory::Whole : ResultMemory::Samples);
-    data.emplace_back(isWhole ? BytesOf(view)
-                              : static_cast<int64_t>(positions.size()) * width,
-                      '\0');
+    std::string &data = judgedResults[i];
+    data.resize(isWhole ? BytesOf(view)
+                        : static_cast<int64_t>(positions.size()) * width);
     if (isWhole) {
       AITUNE_RETURN_IF_ERROR(
-          read(view, 0, ElementCount(view.sizes), data.back().data()));
+          read(view, 0, ElementCount(view.sizes), data.data()));
     } else {
       // Runs of neighbours at once.
       for (size_t first = 0; first < positions.size();) {
@@ -205,13 +223,14 @@ absl::StatusOr<std::string> CudaBench::findDifference(JudgedInputs set) {
           ++last;
         AITUNE_RETURN_IF_ERROR(
             read(view, positions[first], static_cast<int64_t>(last - first + 1),
-                 data.back().data() + static_cast<int64_t>(first) * width));
+                 data.data() + static_cast<int64_t>(first) * width));
         first = last + 1;
       }
     }
   }
   for (size_t i = 0; i < outputs.size(); ++i)
-    views.push_back({data[i].data(), outputs[i].dtype, outputs[i].sizes});
+    views.push_back(
+        {judgedResults[i].data(), outputs[i].dtype, outputs[i].sizes});
   return judge->judge(set, views, kinds);
 }
 
@@ -236,14 +255,14 @@ absl::Status CudaBench::judgeOne(const cuda::CudaExecutable &candidate,
 
 absl::Status CudaBench::judgeOn(JudgedInputs set) {
   AITUNE_RETURN_IF_ERROR(setInputs(set));
-  if (!judge)
-    return absl::OkStatus();
-  return judge->prepare(set, host->views(), symbolsOf(plan, set));
+  return judge ? judge->status() : absl::OkStatus();
 }
 
 absl::Status CudaBench::judgeAll(
     const std::vector<std::unique_ptr<cuda::CudaExecutable>> &candidates,
     std::vector<Measurement> &results) {
+  if (judge && !judge->isPrepared())
+    prepareAll(*judge, plan, weights);
   for (JudgedInputs set :
        judge ? judge->inputSets(plan)
              : std::vector<JudgedInputs>{JudgedInputs::Normal}) {
@@ -307,9 +326,22 @@ CudaBench::record(const cuda::CudaExecutable &candidate, int launches) {
   });
 }
 
+absl::StatusOr<double>
+CudaBench::timeOnce(const cuda::CudaExecutable &candidate) {
+  std::vector<RegionValue> values = outputValues();
+  return timeOf([&] {
+    return candidate.Enqueue(inputsOf(0), absl::MakeSpan(values), stream.get());
+  });
+}
+
 absl::StatusOr<double> CudaBench::time(const cuda::Graph &graph) {
+  return timeOf([&] { return graph.Launch(stream.get()); });
+}
+
+absl::StatusOr<double>
+CudaBench::timeOf(llvm::function_ref<absl::Status()> launch) {
   AITUNE_RETURN_IF_ERROR(start.Record(stream.get()));
-  AITUNE_RETURN_IF_ERROR(graph.Launch(stream.get()));
+  AITUNE_RETURN_IF_ERROR(launch());
   AITUNE_RETURN_IF_ERROR(end.Record(stream.get()));
   AITUNE_ASSIGN_OR_RETURN(const float milliseconds,
                           end.MillisecondsSince(start));

@@ -18,6 +18,7 @@
 #include "compiler/measure/RaceInputs.h"
 #include "compiler/measure/TestData.h"
 #include "runtime/cuda/cuda_executable.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace aitune {
 
@@ -45,6 +46,9 @@ public:
   /// of the weights. judgeAll must come before.
   absl::StatusOr<cuda::Graph> record(const cuda::CudaExecutable &candidate,
                                      int launches);
+  /// The microseconds that one run takes, with the time to launch it where the
+  /// host is slower than the GPU.
+  absl::StatusOr<double> timeOnce(const cuda::CudaExecutable &candidate);
   /// The microseconds that one launch of `graph` takes.
   absl::StatusOr<double> time(const cuda::Graph &graph);
   /// Keeps the error that a candidate ended with as its result. What the GPU
@@ -58,11 +62,13 @@ public:
 
 private:
   absl::Status setInputs(JudgedInputs set);
+  absl::Status fill(const TensorView &view, const TestNumbers &numbers);
   absl::Status copyWeights();
   absl::Status judgeOn(JudgedInputs set);
   absl::Status runOnce(const cuda::CudaExecutable &candidate);
   absl::Status judgeOne(const cuda::CudaExecutable &candidate, JudgedInputs set,
                         Measurement &result);
+  absl::StatusOr<double> timeOf(llvm::function_ref<absl::Status()> launch);
   absl::StatusOr<std::string> findDifference(JudgedInputs set);
   absl::StatusOr<std::string> findOverrun();
   absl::Status read(const TensorView &view, int64_t first, int64_t count,
@@ -79,13 +85,15 @@ private:
   KernelJudge *const judge; ///< null: nobody judges
   int copyCount = 1;        ///< how often the weights are there
   bool lost = false;        ///< the GPU refuses all calls
-  /// What the inputs hold; none once all candidates are judged.
+  /// The numbers of the inputs; none once all candidates are judged.
   std::optional<RaceInputs> host;
   std::vector<cuda::DeviceBuffer> memory;
   // The copies of each input, one or copyCount.
   std::vector<std::vector<TensorView>> inputs;
   std::vector<TensorView> outputs;
   std::vector<std::string> reference; // samples of the first that was right
+  /// The memory for results that are judged, which is there once for all.
+  std::vector<std::string> judgedResults;
   cuda::Stream stream;
   cuda::Event start, end;
 };

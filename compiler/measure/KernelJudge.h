@@ -62,6 +62,8 @@ public:
   /// model between its symbols would exclude.
   absl::Status prepare(JudgedInputs set, absl::Span<const TensorView> inputs,
                        absl::Span<const int64_t> symbols);
+  /// Whether `prepare` was called, with whatever result.
+  bool isPrepared() const { return !known.empty() || !reason.ok(); }
   /// The right results, after `prepare`; null if there is no reference.
   const std::vector<ReferenceResult> *expected(JudgedInputs set) const;
   /// Why `results`, those of a run on `set`, are wrong; empty if they are right

@@ -12,6 +12,9 @@ namespace {
 /// graph should take at least.
 constexpr int kLaunches = 16;
 constexpr double kGraphMicroseconds = 150;
+/// The microseconds that fewer launches suffice for: a library's algorithm that
+/// is hopeless takes 50 ms, and half of a build were 16 launches of such.
+constexpr double kLongGraphMicroseconds = 2000;
 constexpr int kFewestRounds = 5, kMostRounds = 100;
 
 struct Timed {
@@ -46,14 +49,19 @@ absl::StatusOr<std::vector<Measurement>> measureCudaCandidates(
       AITUNE_RETURN_IF_ERROR(bench.check(*candidates[i], results[i]));
       if (results[i].isWrong)
         return absl::OkStatus();
+      AITUNE_ASSIGN_OR_RETURN(const double once,
+                              bench.timeOnce(*candidates[i]));
+      const int launches = std::clamp(
+          static_cast<int>(kLongGraphMicroseconds / std::max(once, 1.0)), 1,
+          kLaunches);
       AITUNE_ASSIGN_OR_RETURN(cuda::Graph graph,
-                              bench.record(*candidates[i], kLaunches));
+                              bench.record(*candidates[i], launches));
       // The first launch also moves the graph to the GPU.
       AITUNE_RETURN_IF_ERROR(bench.time(graph).status());
       AITUNE_ASSIGN_OR_RETURN(const double microseconds, bench.time(graph));
-      const double one = microseconds / kLaunches;
+      const double one = microseconds / launches;
       best = best < 0 ? one : std::min(best, one);
-      Timed entry{i, kLaunches, std::move(graph), {one}};
+      Timed entry{i, launches, std::move(graph), {one}};
       if (one <= 2 * best &&
           (microseconds < kGraphMicroseconds || bench.copies() > kLaunches)) {
         const int wanted =

@@ -1,18 +1,21 @@
 // The inputs on which candidates of one kernel are judged and timed on a GPU,
-// in the host's memory.
+// of which the host's memory
+// holds what is not repeated.
 //
 // They are made twice: where the right results are computed from them, on
 // another thread before the candidates run, and where they are copied to the
-// GPU. So they depend on nothing but what they are for.
+// GPU. So they depend on nothing but what they are for. They repeat themselves,
+// and a GPU is given what is repeated: copies of a batch's activations took
+// longer than to time the candidates.
 #ifndef AITUNE_COMPILER_MEASURE_RACEINPUTS_H
 #define AITUNE_COMPILER_MEASURE_RACEINPUTS_H
 
 #include <set>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "compiler/measure/KernelJudge.h"
+#include "compiler/measure/TestData.h"
 #include "runtime/plan/plan.pb.h"
 #include "runtime/tensor/tensor_view.h"
 
@@ -32,9 +35,11 @@ public:
   /// Makes the inputs of `set`. kInvalidArgument if the plan's types are
   /// broken.
   absl::Status make(JudgedInputs set);
-  /// What make made, in the order of the plan's inputs; valid until the next
-  /// call of it.
-  const std::vector<TensorView> &views() const { return inputs; }
+  /// What make made, in the order of the plan's inputs, without data; valid
+  /// until the next call of it.
+  const std::vector<TensorView> &shapes() const { return inputs; }
+  /// The numbers of an input.
+  const TestNumbers &numbers(int input) const { return made[input]; }
   /// Whether the last call of make wrote this input: a weight stays as it is
   /// from one set to the next, if it has the same sizes there.
   bool isNew(int input) const { return written[input]; }
@@ -43,12 +48,13 @@ private:
   const ExecutablePlan &plan;
   const std::set<int> &weights;
   const bool takesNonFinite;
-  std::vector<std::string> data; ///< each input's bytes
-  std::vector<TensorView> inputs;
+  std::vector<TestNumbers> made;  ///< each input's numbers
+  std::vector<TensorView> inputs; ///< each input's type and sizes
   std::vector<bool> written; ///< whether the last call of make wrote an input
 };
 
-/// Has `judge` compute all right results of candidates whose plan is `plan`.
+/// Has `judge` compute all right results of candidates whose plan is `plan`,
+/// from inputs in the host's memory.
 void prepareAll(KernelJudge &judge, const ExecutablePlan &plan,
                 const std::set<int> &weights);
 

@@ -26,20 +26,20 @@ float fromBFloat16(uint16_t value) {
   return result;
 }
 
-void store(const TensorView &view, int64_t i, double value) {
-  switch (view.dtype) {
+/// Sets element `i` of an array of floating-point numbers.
+void store(void *data, DataType dtype, int64_t i, double value) {
+  switch (dtype) {
   case DataType::kFloat32:
-    static_cast<float *>(view.data)[i] = static_cast<float>(value);
+    static_cast<float *>(data)[i] = static_cast<float>(value);
     break;
   case DataType::kFloat64:
-    static_cast<double *>(view.data)[i] = value;
+    static_cast<double *>(data)[i] = value;
     break;
   case DataType::kFloat16:
-    static_cast<_Float16 *>(view.data)[i] = static_cast<_Float16>(value);
+    static_cast<_Float16 *>(data)[i] = static_cast<_Float16>(value);
     break;
   default:
-    static_cast<uint16_t *>(view.data)[i] =
-        toBFloat16(static_cast<float>(value));
+    static_cast<uint16_t *>(data)[i] = toBFloat16(static_cast<float>(value));
   }
 }
 
@@ -69,15 +69,6 @@ double extremeNumber(std::mt19937 &generator) {
 /// so that rows differ.
 constexpr int64_t kNumbers = 65521;
 
-/// Copies the first `made` elements over all others.
-void repeat(const TensorView &view, int64_t made) {
-  const int64_t count = ElementCount(view.sizes),
-                width = SizeInBytes(view.dtype);
-  for (int64_t done = made; done < count; done += made)
-    std::memcpy(static_cast<char *>(view.data) + done * width, view.data,
-                std::min(made, count - done) * width);
-}
-
 /// Random numbers take far longer to make than to copy: models of hundreds of
 /// kernels spent seconds on it. So they are made once.
 std::vector<double>
@@ -89,14 +80,22 @@ makeNumbers(const std::function<double(std::mt19937 &)> &make) {
   return numbers;
 }
 
-/// Fills a tensor with `numbers`, from a random one on.
-void fillFrom(const std::vector<double> &numbers, const TensorView &view,
-              std::mt19937 &generator) {
-  const int64_t made = std::min(ElementCount(view.sizes), kNumbers);
+/// Those of a tensor like `shape`, of which `made` elements are to be made.
+TestNumbers numbersOf(const TensorView &shape, int64_t made) {
+  TestNumbers result{shape.dtype, ElementCount(shape.sizes), "", {}};
+  result.run.resize(made * SizeInBytes(shape.dtype));
+  return result;
+}
+
+/// `numbers`, from a random one on.
+TestNumbers takeFrom(const std::vector<double> &numbers,
+                     const TensorView &shape, std::mt19937 &generator) {
+  const int64_t made = std::min(ElementCount(shape.sizes), kNumbers);
+  TestNumbers result = numbersOf(shape, made);
   const int64_t first = generator() % kNumbers;
   for (int64_t i = 0; i < made; ++i)
-    store(view, i, numbers[(first + i) % kNumbers]);
-  repeat(view, made);
+    store(result.run.data(), shape.dtype, i, numbers[(first + i) % kNumbers]);
+  return result;
 }
 
 int64_t extremeInteger(DataType dtype, std::mt19937 &generator) {
@@ -175,74 +174,89 @@ double tolerance(DataType dtype) {
 
 } // namespace
 
-void fillRandom(TensorView &view, std::mt19937 &generator) {
-  if (IsFloatingPoint(view.dtype)) {
+TestNumbers randomNumbers(const TensorView &shape, std::mt19937 &generator) {
+  if (IsFloatingPoint(shape.dtype)) {
     static const std::vector<double> numbers =
         makeNumbers([](std::mt19937 &made) {
           return static_cast<double>(std::normal_distribution<float>()(made));
         });
-    return fillFrom(numbers, view, generator);
+    return takeFrom(numbers, shape, generator);
   }
-  const int64_t count = ElementCount(view.sizes);
+  const int64_t count = ElementCount(shape.sizes);
+  TestNumbers result = numbersOf(shape, count);
+  char *data = result.run.data();
+  const int64_t width = SizeInBytes(shape.dtype);
   for (int64_t i = 0; i < count; ++i) {
-    switch (view.dtype) {
-    case DataType::kInt64:
-      static_cast<int64_t *>(view.data)[i] = generator() & 1;
-      break;
-    case DataType::kInt32:
-      static_cast<int32_t *>(view.data)[i] = generator() & 1;
-      break;
-    case DataType::kInt16:
-      static_cast<int16_t *>(view.data)[i] = generator() & 1;
-      break;
-    case DataType::kInt8: // codes of a weight, of any size
-      static_cast<int8_t *>(view.data)[i] =
-          static_cast<int8_t>(extremeInteger(view.dtype, generator));
-      break;
-    case DataType::kFloat8E4M3Fn:
-      static_cast<uint8_t *>(view.data)[i] = finiteFloat8(generator);
-      break;
-    case DataType::kUInt8:
-    case DataType::kBool:
-      static_cast<uint8_t *>(view.data)[i] = generator() & 1;
-      break;
-    case DataType::kFloat32:
-    case DataType::kFloat64:
-    case DataType::kFloat16:
-    case DataType::kBFloat16:
-      break; // filled above
-    }
+    int64_t value = 0;
+    if (shape.dtype == DataType::kInt8) // codes of a weight, of any size
+      value = extremeInteger(shape.dtype, generator);
+    else if (shape.dtype == DataType::kFloat8E4M3Fn)
+      value = finiteFloat8(generator);
+    else
+      value = generator() & 1;
+    std::memcpy(data + i * width, &value, width);
   }
+  return result;
+}
+
+TestNumbers extremeNumbers(const TensorView &shape, bool nonFinite,
+                           std::mt19937 &generator) {
+  const int64_t count = ElementCount(shape.sizes);
+  if (!IsFloatingPoint(shape.dtype)) {
+    const int64_t width = SizeInBytes(shape.dtype),
+                  made = std::min(count, kNumbers);
+    TestNumbers result = numbersOf(shape, made);
+    for (int64_t i = 0; i < made; ++i) {
+      const int64_t value = shape.dtype == DataType::kFloat8E4M3Fn
+                                ? finiteFloat8(generator)
+                                : extremeInteger(shape.dtype, generator);
+      std::memcpy(result.run.data() + i * width, &value, width);
+    }
+    return result;
+  }
+  static const std::vector<double> numbers = makeNumbers(extremeNumber);
+  TestNumbers result = takeFrom(numbers, shape, generator);
+  // Few, since each may be all that is left of a row.
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (nonFinite && count >= 64)
+    result.others = {{count / 3, std::numeric_limits<double>::quiet_NaN()},
+                     {count / 2, kInfinity},
+                     {2 * count / 3, -kInfinity}};
+  return result;
+}
+
+void putNan(TestNumbers &numbers) {
+  if (IsFloatingPoint(numbers.dtype) && numbers.count > 0)
+    numbers.others.emplace_back(0, std::numeric_limits<double>::quiet_NaN());
+}
+
+std::string elementBytes(DataType dtype, double value) {
+  std::string bytes(SizeInBytes(dtype), '\0');
+  store(bytes.data(), dtype, 0, value);
+  return bytes;
+}
+
+void writeNumbers(const TestNumbers &numbers, const TensorView &view) {
+  const int64_t bytes = BytesOf(view),
+                made = static_cast<int64_t>(numbers.run.size());
+  for (int64_t done = 0; done < bytes; done += made)
+    std::memcpy(static_cast<char *>(view.data) + done, numbers.run.data(),
+                std::min(made, bytes - done));
+  for (const auto &[position, value] : numbers.others)
+    store(view.data, view.dtype, position, value);
+}
+
+void fillRandom(TensorView &view, std::mt19937 &generator) {
+  writeNumbers(randomNumbers(view, generator), view);
 }
 
 void fillExtreme(TensorView &view, bool nonFinite, std::mt19937 &generator) {
-  const int64_t count = ElementCount(view.sizes);
-  if (IsFloatingPoint(view.dtype)) {
-    static const std::vector<double> numbers = makeNumbers(extremeNumber);
-    fillFrom(numbers, view, generator);
-  } else {
-    const int64_t width = SizeInBytes(view.dtype),
-                  made = std::min(count, kNumbers);
-    for (int64_t i = 0; i < made; ++i) {
-      const int64_t value = view.dtype == DataType::kFloat8E4M3Fn
-                                ? finiteFloat8(generator)
-                                : extremeInteger(view.dtype, generator);
-      std::memcpy(static_cast<char *>(view.data) + i * width, &value, width);
-    }
-    repeat(view, made);
-  }
-  // Few, since each may be all that is left of a row.
-  if (!nonFinite || !IsFloatingPoint(view.dtype) || count < 64)
-    return;
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  store(view, count / 3, std::numeric_limits<double>::quiet_NaN());
-  store(view, count / 2, kInfinity);
-  store(view, 2 * count / 3, -kInfinity);
+  writeNumbers(extremeNumbers(view, nonFinite, generator), view);
 }
 
 void putNan(TensorView &view) {
   if (IsFloatingPoint(view.dtype) && ElementCount(view.sizes) > 0)
-    store(view, 0, std::numeric_limits<double>::quiet_NaN());
+    store(view.data, view.dtype, 0, std::numeric_limits<double>::quiet_NaN());
 }
 
 std::string compareResults(absl::Span<const TensorView> expected,

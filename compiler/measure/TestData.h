@@ -5,11 +5,38 @@
 
 #include <random>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "runtime/tensor/tensor_view.h"
 
 namespace aitune {
+
+/// The numbers of a tensor, which may be far more than are worth making or
+/// copying to a GPU one by one: a run of them, over and over, but for a few.
+struct TestNumbers {
+  DataType dtype;
+  int64_t count = 0; ///< elements of the tensor
+  /// The bytes of the first elements; after the last of them follows the first
+  /// again. Empty only without elements.
+  std::string run;
+  /// Elements of a floating type that differ from it: position and number.
+  std::vector<std::pair<int64_t, double>> others;
+};
+
+/// Those that fillRandom gives a tensor of the type and sizes of `shape`, whose
+/// data is not read.
+TestNumbers randomNumbers(const TensorView &shape, std::mt19937 &generator);
+/// The same for fillExtreme.
+TestNumbers extremeNumbers(const TensorView &shape, bool nonFinite,
+                           std::mt19937 &generator);
+/// As putNan of a tensor.
+void putNan(TestNumbers &numbers);
+/// A number of a floating type as it lies in memory.
+std::string elementBytes(DataType dtype, double value);
+/// Writes the numbers to a tensor of their type and count in the host's memory.
+void writeNumbers(const TestNumbers &numbers, const TensorView &view);
 
 /// Fills a tensor with normal random numbers if it is floating-point, otherwise
 /// with zeros and ones (integers are usually indices and masks, for which zero

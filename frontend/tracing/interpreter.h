@@ -377,7 +377,17 @@ class Interpreter {
   std::string Reason(absl::string_view what) const;
   std::vector<int> AllSymbols() const;
 
-  // shape_check.cc: the sizes of a call's results at other points.
+  // known_lists.cc: lists of tensors that only LibTorch knows.
+  // Sets ProbedValue::is_list_of_known of result `number`.
+  void NoteListOfKnown(const Invocation& call, size_t number,
+                       ProbedValue& result) const;
+  // Whether the sizes of what a call with such lists gives have formulas.
+  bool HasKnownSizes(const std::vector<c10::IValue>& probes,
+                     const ResultTraits& traits);
+  // Notes what the write to a list leaves in it.
+  void NoteNewElements(const Invocation& call, size_t written) const;
+
+  // shape_query.cc: what decides the sizes of a call's results.
   SizeFunctionRef ShapeOf(const ProbedRef& value) const;
   // The query of a call, with `contents` where these tell its results' sizes;
   // not set when the sizes of an argument are not known.
@@ -389,6 +399,8 @@ class Interpreter {
   // Names the operator, the sizes of its arguments and the elements that it
   // reads, by the addresses of functions that must be kept as long as the name.
   static std::string NameOf(const ShapeQuery& query);
+
+  // shape_check.cc: the sizes of a call's results at other points.
   ShapesAt FindShapes(const ShapeQuery& query, absl::Span<const int64_t> point);
   // kInvalidArgument if the call raises at the anchor, which need not be a
   // probe, whatever elements its tensors have.

@@ -164,6 +164,7 @@ absl::StatusOr<Interpreter::Results> Interpreter::WriteOpaque(
     const ValueId value = builder_.AddOpaque(kUnknownResult);
     AITUNE_ASSIGN_OR_RETURN(std::vector<c10::IValue> probes,
                             RunOnCopy(call, written, value, kUnknownResult));
+    NoteNewElements(call, written);
     target->probes = std::move(probes);
     target->id = value;
     NoteNewSizes(call, written, *target);

@@ -93,6 +93,10 @@ bool OnlyScales(const OperatorCall& op) {
   return true;
 }
 
+bool IsList(const c10::Argument& result) {
+  return result.type()->kind() == c10::TypeKind::ListType;
+}
+
 // Whether a number among the arguments, of these the first `from` left out,
 // depends on elements of tensors.
 bool AnyDependsOnData(const std::vector<ProbedRef>& arguments, size_t from) {
@@ -256,6 +260,10 @@ void Interpreter::FindDependence(OperatorCall& op) {
         [](const ProbedRef& argument) { return argument->is_list_of_known; });
     op.must_fall_back =
         has_sizes && !reads_list ? kUntypedArgument : kUnknownResult;
+    // How many tensors it holds may follow from sizes.
+    if (reads_list &&
+        std::any_of(schema.returns().begin(), schema.returns().end(), IsList))
+      traits.opaque = kUnknownResult;
     const bool like_self =
         KeepsSizesOfSelf(schema) && !HasOpaque(*call.arguments[0]);
     // A number that only scales elements leaves the sizes known.

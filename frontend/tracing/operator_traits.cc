@@ -129,8 +129,13 @@ bool KeepsSizesOfSelf(const c10::FunctionSchema& schema) {
          schema.name() == "aten::masked_scatter";
 }
 
-bool HasDataDependentSizes(const c10::FunctionSchema& schema,
-                           const std::vector<ProbedRef>& arguments) {
+namespace {
+
+// Whether the sizes of results follow from elements of arguments for which
+// `counts` is true.
+bool SizesFollow(const c10::FunctionSchema& schema,
+                 const std::vector<ProbedRef>& arguments,
+                 absl::FunctionRef<bool(const ProbedValue&)> counts) {
   const std::string& name = schema.name();
   if (name == "aten::where") return arguments.size() == 1;
   if (name == "aten::one_hot") {
@@ -143,8 +148,8 @@ bool HasDataDependentSizes(const c10::FunctionSchema& schema,
     // Only masks select a number of elements that depends on their content.
     return std::any_of(arguments[1]->elements.begin(),
                        arguments[1]->elements.end(),
-                       [](const ProbedRef& index) {
-                         return index->IsTensor() && IsTainted(*index) &&
+                       [&](const ProbedRef& index) {
+                         return index->IsTensor() && counts(*index) &&
                                 (index->type.dtype == DataType::kBool ||
                                  index->type.dtype == DataType::kUInt8);
                        });
@@ -154,9 +159,22 @@ bool HasDataDependentSizes(const c10::FunctionSchema& schema,
     const bool alone = schema.overload_name() == "Tensor";
     return std::any_of(
         arguments.begin() + (alone ? 0 : 1), arguments.end(),
-        [](const ProbedRef& a) { return a->IsTensor() && IsTainted(*a); });
+        [&](const ProbedRef& a) { return a->IsTensor() && counts(*a); });
   }
   return HasSizesOfData(schema);
+}
+
+}  // namespace
+
+bool HasDataDependentSizes(const c10::FunctionSchema& schema,
+                           const std::vector<ProbedRef>& arguments) {
+  return SizesFollow(schema, arguments, IsTainted);
+}
+
+bool HasSizesOfElements(const c10::FunctionSchema& schema,
+                        const std::vector<ProbedRef>& arguments) {
+  return SizesFollow(schema, arguments,
+                     [](const ProbedValue&) { return true; });
 }
 
 namespace {

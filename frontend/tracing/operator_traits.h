@@ -37,9 +37,13 @@ bool NeedsView(const c10::FunctionSchema& schema);
 // the other arguments are.
 bool KeepsSizesOfSelf(const c10::FunctionSchema& schema);
 
-// Whether the sizes of its results depend on the elements of these arguments.
+// Whether the sizes of its results depend on the elements of these arguments
+// that depend on data.
 bool HasDataDependentSizes(const c10::FunctionSchema& schema,
                            const std::vector<ProbedRef>& arguments);
+// The same with elements that follow from sizes, too.
+bool HasSizesOfElements(const c10::FunctionSchema& schema,
+                        const std::vector<ProbedRef>& arguments);
 
 // Whether it draws random numbers with these arguments, so that two runs may
 // differ (dropout in eval mode does not).

@@ -84,7 +84,8 @@ struct ProbedValue {
   std::optional<SizeExpression> size;
 
   // kPlain and kTensor, not uniform: the value as a function of the sizes; null
-  // if it is not known, as after writes.
+  // if it is not known, as after writes. With is_list_of_known: a list of
+  // tensors that have the sizes of the value's.
   SizeFunctionRef function;
   // kTensor: the version of the storage for which `function` is right.
   int function_version = 0;
@@ -93,7 +94,7 @@ struct ProbedValue {
   // sizes do not depend on data; they are then type.sizes.
   bool has_sizes = false;
   // kOpaque: whether this is a list of tensors, whose number and sizes do not
-  // depend on data. They follow from type.sizes.
+  // depend on data. They follow from type.sizes, as `function` says.
   bool is_list_of_known = false;
   // kOpaque: whether its dtype, rank or kind depends on data, or that of a
   // part.

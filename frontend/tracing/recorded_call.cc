@@ -91,19 +91,27 @@ absl::Status Interpreter::MakeRecipes(OperatorCall& op) {
 
 absl::Status Interpreter::ConvertResults(OperatorCall& op) {
   const Invocation& call = op.call;
+  const bool reads_list =
+      std::any_of(call.arguments.begin(), call.arguments.end(),
+                  [](const ProbedRef& a) { return a->is_list_of_known; });
   for (size_t i = 0; i < call.result_count; ++i) {
     std::vector<c10::IValue> probes;
     for (const std::vector<c10::IValue>& probe : op.executed)
       probes.push_back(probe[i]);
     op.traits.result = i;
+    const std::string why_opaque = op.traits.opaque;
+    if (reads_list && why_opaque.empty() && !HasKnownSizes(probes, op.traits))
+      op.traits.opaque = kUnknownResult;
     AITUNE_ASSIGN_OR_RETURN(
         ProbedRef result,
         Convert(std::move(probes), op.traits, &op.templates.emplace_back()));
+    op.traits.opaque = why_opaque;
     for (const ProbedRef& argument : call.arguments)
       InheritSharing(*argument, *result);
     if (result->kind == ProbedValue::Kind::kOpaque) {
       result->of_varying_type =
           op.varies || HasDataDependentType(*call.schema, call.arguments);
+      NoteListOfKnown(call, i, *result);
     }
     op.results.push_back(std::move(result));
   }

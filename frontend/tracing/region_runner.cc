@@ -16,6 +16,7 @@
 #include "frontend/torchscript/written_arguments.h"
 #include "frontend/tracing/graph_program.h"
 #include "frontend/tracing/interpreter.h"
+#include "frontend/tracing/known_lists.h"
 #include "frontend/tracing/operator_traits.h"
 #include "frontend/tracing/outlining.h"
 #include "frontend/tracing/outlining_rules.h"
@@ -285,6 +286,9 @@ absl::Status RegionRunner::MakeProgram(NodeRegion& region) const {
   return CatchExceptions(
       absl::StatusCode::kUnimplemented, region.node->kind().toQualString(),
       [&] {
+        const std::shared_ptr<Graph> whole = WithLimits(graph->copy());
+        region.run_elsewhere =
+            Remembering(MakeGraphProgram(whole, "region at other sizes").run);
         // What is compiled need not give tensors that lie as eager's.
         if (interpreter_.options_.outlines && !region.node->blocks().empty() &&
             !interpreter_.asks_for_layout_) {
@@ -303,33 +307,6 @@ absl::Status RegionRunner::MakeProgram(NodeRegion& region) const {
                          : MakeGraphProgram(limited, "probe of a region").run);
         return absl::OkStatus();
       });
-}
-
-void RegionRunner::NoteKnownList(const NodeRegion& region,
-                                 const RegionWays& ways,
-                                 ProbedValue& result) const {
-  if (!region.has_one_way() || !ways.sizes_known || ways.others_unseen) return;
-  const at::Tensor* first = nullptr;
-  for (const c10::IValue& probe : result.probes) {
-    if (!probe.isTensorList()) return;
-    for (const c10::IValue& element : probe.toListRef()) {
-      const at::Tensor& tensor = element.toTensor();
-      if (!IsPlainTensor(tensor)) return;
-      if (first == nullptr) first = &tensor;
-      if (tensor.scalar_type() != first->scalar_type() ||
-          tensor.dim() != first->dim())
-        return;
-    }
-  }
-  // One of these may be the list itself, as it was before.
-  std::vector<SizeExpression> sources;
-  for (const ProbedRef& content : region.contents) {
-    const std::vector<SizeExpression>& sizes = content->type.sizes;
-    sources.insert(sources.end(), sizes.begin(), sizes.end());
-    if (content->size) sources.push_back(*content->size);
-  }
-  result.is_list_of_known = true;
-  result.type.sizes = std::move(sources);
 }
 
 absl::StatusOr<ProbedRef> RegionRunner::ResultOf(const NodeRegion& region,
@@ -362,7 +339,7 @@ absl::StatusOr<ProbedRef> RegionRunner::ResultOf(const NodeRegion& region,
     result = interpreter_.MakeOpaque(std::move(probes), region.reason, recipe);
   }
   if (result->kind != Kind::kOpaque) return result;
-  NoteKnownList(region, ways, *result);
+  NoteKnownList(region, ways, output, *result);
   const auto& kinds = ways.kinds[output];
   result->of_varying_type =
       ways.others_unseen ||
@@ -385,6 +362,7 @@ absl::Status RegionRunner::Run(Node* node, const std::string& reason) {
   AITUNE_RETURN_IF_ERROR(FindInputs(region));
   AITUNE_RETURN_IF_ERROR(FindLayouts(region));
   AITUNE_RETURN_IF_ERROR(MakeProgram(region));
+  FindFunctions(region);
   AITUNE_ASSIGN_OR_RETURN(RegionWays ways, RunAllWays(region));
   RunElsewhere(region, ways);
 
@@ -440,7 +418,7 @@ absl::Status RegionRunner::Run(Node* node, const std::string& reason) {
       probes.push_back(probe[first_list + i]);
     *list = *interpreter_.MakeOpaque(std::move(probes), reason,
                                      &templates[first_list + i]);
-    NoteKnownList(region, ways, *list);
+    NoteKnownList(region, ways, first_list + i, *list);
   }
   std::vector<std::shared_ptr<OutlinedProgram>>& all =
       interpreter_.builder_.trace().outlined;

@@ -32,6 +32,9 @@ struct NodeRegion {
   // Places of the tensors that it gets as they lie in memory
   // (region_layouts.h).
   std::vector<size_t> laid_out;
+  // What the program takes, as functions of sizes, tensors of data as zeros.
+  std::vector<SizeFunctionRef> functions;
+  bool has_functions = false;  // whether each of them is known
   // The number of inputs, the first of the node, that decide its ways: the
   // condition of an if, the length and the condition of a loop.
   size_t controls = 0;
@@ -40,6 +43,9 @@ struct NodeRegion {
   RecordedProgram program;
   std::shared_ptr<torch::jit::Graph> graph;  // that the program interprets
   RecordedFunction run_in_probe;             // with limits (WithLimits)
+  // The same without what is outlined: of sizes that no probe has, nothing is
+  // noted for the parts.
+  RecordedFunction run_elsewhere;
   bool is_limited = true;  // false: it calls what has no limits
   // The parts of the program that can be compiled.
   std::vector<std::shared_ptr<OutlinedProgram>> outlined;
@@ -102,9 +108,6 @@ class RegionRunner {
   // Fills in `contents`, `written` and `lists`, and prepares the writes.
   absl::Status FindInputs(NodeRegion& region);
   absl::Status MakeProgram(NodeRegion& region) const;
-  // Sets ProbedValue::is_list_of_known of a result.
-  void NoteKnownList(const NodeRegion& region, const RegionWays& ways,
-                     ProbedValue& result) const;
   absl::StatusOr<ProbedRef> ResultOf(const NodeRegion& region,
                                      const RegionWays& ways, size_t output,
                                      ResultTemplate* recipe);
@@ -139,6 +142,14 @@ class RegionRunner {
                    const std::vector<c10::IValue>& given,
                    const std::vector<c10::IValue>& control, RegionWays& ways,
                    std::vector<c10::IValue>& stack) const;
+
+  // known_lists.cc: lists of tensors that it gives.
+  // Fills in `functions`, before the region changes what it writes.
+  void FindFunctions(NodeRegion& region) const;
+  // Sets ProbedValue::is_list_of_known of a result, number `output` of what the
+  // program gives.
+  void NoteKnownList(const NodeRegion& region, const RegionWays& ways,
+                     size_t output, ProbedValue& result) const;
 
   // region_points.cc: the same at other sizes than the probes'.
   // What a value is at these sizes, tensors of data as zeros; not set if that

@@ -30,8 +30,6 @@ using Sizes = std::vector<std::vector<int64_t>>;
 
 // Points at which results are compared: all of a range up to this length.
 constexpr size_t kCheckedPoints = 160;
-// Of what reads elements, which may be special at any one of them.
-constexpr size_t kReadPoints = 1024;
 // An operator is really run to find the sizes of its results only if all of its
 // arguments together have at most kMaxElements elements, and then only at
 // kRealPoints of the points.
@@ -41,6 +39,26 @@ constexpr int64_t kSmallElements = int64_t{1} << 14;
 // An error on the meta device is believed, of more than kSmallElements, once so
 // many calls of the operator raised with memory, too.
 constexpr int kConfirmedErrors = 3;
+
+// `points` in an order of which any beginning is spread over all of them: the
+// last, the first, the middle, the quarters and so on.
+std::vector<SizePoint> Scattered(std::vector<SizePoint> points) {
+  if (points.size() < 3) return points;
+  std::vector<size_t> order = {points.size() - 1, 0};
+  std::vector<bool> taken(points.size());
+  taken.front() = taken.back() = true;
+  for (size_t parts = 2; order.size() < points.size(); parts *= 2) {
+    for (size_t part = 1; part < parts; part += 2) {
+      const size_t place = part * points.size() / parts;
+      if (!taken[place]) order.push_back(place);
+      taken[place] = true;
+    }
+  }
+  std::vector<SizePoint> scattered;
+  for (const size_t place : order)
+    scattered.push_back(std::move(points[place]));
+  return scattered;
+}
 
 // The tensors that `value` is or holds.
 std::vector<at::Tensor> TensorsOf(const c10::IValue& value) {
@@ -263,94 +281,6 @@ absl::Status Interpreter::ErrorAtAnchor(const ShapeQuery& query) const {
                          });
 }
 
-std::optional<ShapeQuery> Interpreter::MakeShapeQuery(const Invocation& call) {
-  if (region_.ranges().empty()) return std::nullopt;
-  ShapeQuery query;
-  query.schema = call.schema;
-  query.run = call.run;
-  for (const ProbedRef& argument : call.arguments) {
-    SizeFunctionRef shape = ShapeOf(argument);
-    if (shape == nullptr) return std::nullopt;
-    // In which order its elements are is not known.
-    query.unknown_strides |= NeedsView(*call.schema) && HasOpaque(*argument);
-    if (NeedsView(*call.schema) && argument->IsTensor()) {
-      const auto strided = StridedShapeOf(*argument);
-      query.unknown_strides |= !strided;
-      if (strided) shape = *strided;
-    }
-    query.symbols.insert(query.symbols.end(), shape->symbols.begin(),
-                         shape->symbols.end());
-    query.shapes.push_back(std::move(shape));
-  }
-  query.reads_elements = ReadsElements(query);
-  if (query.reads_elements) {
-    AddContents(call, query);
-    for (const SizeFunctionRef& content : query.contents)
-      query.symbols.insert(query.symbols.end(), content->symbols.begin(),
-                           content->symbols.end());
-  }
-  std::sort(query.symbols.begin(), query.symbols.end());
-  query.symbols.erase(std::unique(query.symbols.begin(), query.symbols.end()),
-                      query.symbols.end());
-  return query;
-}
-
-bool Interpreter::ReadsElements(const ShapeQuery& query) {
-  const auto [found, is_new] = reads_elements_.try_emplace(NameOf(query));
-  if (is_new) {
-    // LibTorch finds the sizes without elements, or it can't.
-    ShapeQuery without = query;
-    without.contents = query.shapes;
-    found->second = {FindShapes(without, region_.anchor()).real, query.shapes};
-  }
-  return found->second.first;
-}
-
-std::string Interpreter::NameOf(const ShapeQuery& query) {
-  std::string name =
-      absl::StrCat(query.schema->name(), ".", query.schema->overload_name());
-  for (const SizeFunctionRef& shape : query.shapes)
-    absl::StrAppend(&name, ";", shape->Describe());
-  if (query.reads_elements) {
-    for (const SizeFunctionRef& content : query.contents)
-      absl::StrAppend(&name, ";", content->Describe());
-  }
-  return name;
-}
-
-void Interpreter::AddContents(const Invocation& call, ShapeQuery& query) const {
-  if (!query.contents.empty()) return;
-  for (size_t i = 0; i < call.arguments.size(); ++i) {
-    SizeFunctionRef content = FunctionOf(call.arguments[i]);
-    query.contents.push_back(content != nullptr ? content : query.shapes[i]);
-  }
-}
-
-SizeFunctionRef Interpreter::ShapeOf(const ProbedRef& value) const {
-  if (value->IsTensor() && value->has_type)
-    return SizeFunction::Shape(value->type.sizes,
-                               ToScalarType(value->type.dtype));
-  if (value->kind == Kind::kOpaque) {
-    if (!value->has_sizes) return nullptr;
-    const at::ScalarType type = value->tensor().scalar_type();
-    // Quantised tensors, for example, are more than sizes and a dtype.
-    if (!at::isComplexType(type) && !FromScalarType(type)) return nullptr;
-    return SizeFunction::Shape(value->type.sizes, type);
-  }
-  if (value->kind == Kind::kList || value->kind == Kind::kTuple) {
-    std::vector<SizeFunctionRef> elements;
-    for (const ProbedRef& element : value->elements) {
-      elements.push_back(ShapeOf(element));
-      if (elements.back() == nullptr) return nullptr;
-    }
-    return SizeFunction::Container(value->kind == Kind::kList
-                                       ? SizeFunction::Kind::kList
-                                       : SizeFunction::Kind::kTuple,
-                                   value->type_hint, {}, std::move(elements));
-  }
-  return FunctionOf(value);
-}
-
 absl::Status Interpreter::CheckSizes(
     const Invocation& call,
     const std::vector<std::vector<SizeExpression>>& expected) {
@@ -428,10 +358,24 @@ absl::Status Interpreter::CheckSizes(
                                               "that has no formula")));
     return KeepProbes(what);
   }
+  const std::string reason = Reason(absl::StrCat(what, " depends on the size"));
+  if (query->reads_elements && at_anchor.known &&
+      HasSizesOfElements(*call.schema, call.arguments)) {
+    // The elements may be special at any size: nothing is said of those that
+    // were not looked at.
+    region_.Shorten(query->symbols, reason);
+    region_.Restrict(
+        query->symbols,
+        [&](absl::Span<const int64_t> point) {
+          const ShapesAt there = FindShapes(*query, point);
+          return there.known && fits(there, point);
+        },
+        {}, reason);
+    return KeepProbes(what);
+  }
   size_t real_points = 0;
-  for (const SizePoint& point : region_.Points(
-           query->symbols, query->reads_elements ? kReadPoints : kCheckedPoints,
-           nullptr)) {
+  for (const SizePoint& point :
+       Scattered(region_.Points(query->symbols, kCheckedPoints, nullptr))) {
     const ShapesAt there = FindShapes(*query, point);
     if (!fits(there, point)) {
       region_.Restrict(
@@ -439,7 +383,7 @@ absl::Status Interpreter::CheckSizes(
           [&](absl::Span<const int64_t> other) {
             return fits(FindShapes(*query, other), other);
           },
-          {}, Reason(absl::StrCat(what, " depends on the size")));
+          {}, reason);
       return KeepProbes(what);
     }
     if (there.real && there.elements > kSmallElements &&

@@ -287,6 +287,7 @@ std::vector<SizeFunctionRef> Interpreter::ResultFunctions(
   std::vector<SizeFunctionRef> arguments;
   for (const ProbedRef& argument : call.arguments) {
     SizeFunctionRef function = FunctionOf(argument);
+    if (argument->is_list_of_known && sizes_only) function = argument->function;
     // Of tensors with input data in them only queries are functions.
     if (function == nullptr && KnownSizes(*argument) != nullptr &&
         IsMetadataQuery(*call.schema)) {

@@ -75,6 +75,19 @@ SizeFunctionRef SizeFunction::Call(const c10::FunctionSchema& schema,
   return function;
 }
 
+SizeFunctionRef SizeFunction::Program(std::string name, RecordedFunction run,
+                                      std::vector<SizeFunctionRef> arguments,
+                                      size_t index) {
+  auto function = std::make_shared<SizeFunction>();
+  function->kind = Kind::kProgram;
+  function->name = std::move(name);
+  function->run = std::move(run);
+  function->symbols = SymbolsOfAll(arguments);
+  function->arguments = std::move(arguments);
+  function->index = index;
+  return function;
+}
+
 SizeFunctionRef SizeFunction::Call(const c10::OperatorHandle& handle,
                                    std::vector<SizeFunctionRef> arguments) {
   return Call(
@@ -149,6 +162,7 @@ std::string SizeFunction::Describe() const {
       return text + "]";
     }
     case Kind::kCall:
+    case Kind::kProgram:
     case Kind::kElement:
       return absl::StrCat(name, "@", reinterpret_cast<uintptr_t>(this));
     case Kind::kList:
@@ -200,6 +214,13 @@ absl::StatusOr<c10::IValue> SizeEvaluator::Make(const SizeFunction& function) {
       return absl::InvalidArgumentError("a size would be negative");
     if (real_ && IsMoreThan(sizes, most_elements_))
       return absl::UnavailableError("a tensor has too many elements");
+    // Zeros as in the probes, in place of a scale and a zero point.
+    if (c10::isQIntType(function.dtype)) {
+      if (!real_)
+        return absl::UnavailableError("quantised tensors have memory");
+      return c10::IValue(at::quantize_per_tensor(
+          at::zeros(sizes), /*scale=*/1, /*zero_point=*/0, function.dtype));
+    }
     const at::TensorOptions options = at::TensorOptions()
                                           .dtype(function.dtype)
                                           .device(real_ ? at::kCPU : at::kMeta);
@@ -225,6 +246,16 @@ absl::StatusOr<c10::IValue> SizeEvaluator::Make(const SizeFunction& function) {
             absl::StrCat(function.name, " gives too few results"));
       return arguments[function.index];
     }
+    case Kind::kProgram:
+      if (!CatchExceptions(absl::StatusCode::kUnavailable, function.name,
+                           [&] {
+                             function.run(arguments);
+                             return absl::OkStatus();
+                           })
+               .ok() ||
+          function.index >= arguments.size())
+        return absl::UnavailableError("a part of the program does not run");
+      return arguments[function.index];
     case Kind::kElement: {
       const c10::IValue& list = arguments[0];
       const c10::ArrayRef<c10::IValue> elements =
@@ -254,6 +285,13 @@ absl::StatusOr<c10::IValue> SizeEvaluator::Make(const SizeFunction& function) {
       break;
   }
   return absl::InternalError("no such function of sizes");
+}
+
+bool HasProgram(const SizeFunction& function) {
+  return function.kind == Kind::kProgram ||
+         std::any_of(
+             function.arguments.begin(), function.arguments.end(),
+             [](const SizeFunctionRef& part) { return HasProgram(*part); });
 }
 
 bool IsListOfSizes(const SizeFunction& function) {

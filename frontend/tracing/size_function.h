@@ -39,6 +39,7 @@ struct SizeFunction {
     kSize,     // a size with a formula
     kShape,    // a tensor of which only dtype and sizes are known
     kCall,     // result number `index` of an operator
+    kProgram,  // the same of a part of the program that LibTorch runs whole
     kElement,  // element number `index` of a list or tuple
     kList,
     kTuple,
@@ -49,14 +50,14 @@ struct SizeFunction {
   SizeExpression size;                // kSize
   std::vector<SizeExpression> sizes;  // kShape
   at::ScalarType dtype = at::kFloat;  // kShape
-  std::string name;                   // kCall: the operator, such as "aten::lt"
-  RecordedFunction run;               // kCall: its implementation
-  bool takes_count = false;           // kCall: TakesArgumentCount
-  size_t index = 0;                   // kCall, kElement
-  c10::TypePtr type;                  // kList, kTuple, kDict
-  std::vector<c10::IValue> keys;      // kDict
-  // The arguments of kCall, the container of kElement, the elements of kList,
-  // kTuple and kDict.
+  std::string name;          // kCall, kProgram: what it is, such as "aten::lt"
+  RecordedFunction run;      // kCall, kProgram: its implementation
+  bool takes_count = false;  // kCall: TakesArgumentCount
+  size_t index = 0;          // kCall, kProgram, kElement
+  c10::TypePtr type;         // kList, kTuple, kDict
+  std::vector<c10::IValue> keys;  // kDict
+  // The arguments of kCall and kProgram, the container of kElement, the
+  // elements of kList, kTuple and kDict.
   std::vector<SizeFunctionRef> arguments;
   std::vector<int> symbols;  // the symbols that it depends on, ascending
 
@@ -68,6 +69,11 @@ struct SizeFunction {
                               RecordedFunction run,
                               std::vector<SizeFunctionRef> arguments,
                               size_t index);
+  // `run` writes to none of its arguments. It may also fail for reasons that
+  // are not the program's.
+  static SizeFunctionRef Program(std::string name, RecordedFunction run,
+                                 std::vector<SizeFunctionRef> arguments,
+                                 size_t index);
   // The first result of LibTorch's own operator.
   static SizeFunctionRef Call(const c10::OperatorHandle& handle,
                               std::vector<SizeFunctionRef> arguments);
@@ -99,7 +105,8 @@ class SizeEvaluator {
         most_elements_(most_elements) {}
 
   // The value of the function. kInvalidArgument when an operator raises,
-  // kUnavailable where a tensor would have too many elements.
+  // kUnavailable where a tensor would have too many elements or a program does
+  // not run.
   absl::StatusOr<c10::IValue> Evaluate(const SizeFunctionRef& function);
 
  private:
@@ -110,6 +117,9 @@ class SizeEvaluator {
   const int64_t most_elements_;
   std::unordered_map<const SizeFunction*, c10::IValue> known_;
 };
+
+// Whether a program is a part of the function.
+bool HasProgram(const SizeFunction& function);
 
 // Whether the function is the list of all sizes of a kShape.
 bool IsListOfSizes(const SizeFunction& function);

@@ -17,6 +17,11 @@
 
 namespace aitune::cuda {
 
+// Does what the first plan on a GPU waits for beside its own compilation: loads
+// cuDNN, and starts it there. What fails fails again, with a reason, when a
+// plan is made. Thread-safe.
+void LoadConvolutionLibrary(const Device& device);
+
 // The text of the plan (JSON with machine code, some 100 kB) that
 // PrepareConvolution would make of the same call. kNotFound without cuDNN, or
 // if its list has no position call.algorithm(); kUnimplemented, with the

@@ -139,6 +139,11 @@ absl::StatusOr<std::unique_ptr<LibraryCall>> PrepareConvolution(
   return std::unique_ptr<LibraryCall>(std::move(convolution));
 }
 
+void LoadConvolutionLibrary(const Device& device) {
+  if (const absl::StatusOr<const Cudnn*> library = GetCudnn(); library.ok())
+    CudnnHandle::Take(**library, device).IgnoreError();
+}
+
 absl::StatusOr<std::string> PlanConvolution(const Device& device,
                                             const ConvolutionCall& call,
                                             absl::Span<const Operand> inputs,

@@ -26,6 +26,10 @@ std::vector<ModelProgram> SequencePrograms();
 // inputs.
 std::vector<ModelProgram> ShapePrograms();
 
+// Lists that loops over chunks make, and other values of which only LibTorch
+// knows more than the sizes.
+std::vector<ModelProgram> ListPrograms();
+
 // What stands around a model: decoding, boxes, batches of several lengths,
 // caches, masks and frames.
 std::vector<ModelProgram> UserPrograms();

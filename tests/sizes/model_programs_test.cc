@@ -131,6 +131,8 @@ INSTANTIATE_TEST_SUITE_P(Sequences, ModelPrograms,
                          testing::ValuesIn(SequencePrograms()), NameOf);
 INSTANTIATE_TEST_SUITE_P(Shapes, ModelPrograms,
                          testing::ValuesIn(ShapePrograms()), NameOf);
+INSTANTIATE_TEST_SUITE_P(Lists, ModelPrograms,
+                         testing::ValuesIn(ListPrograms()), NameOf);
 INSTANTIATE_TEST_SUITE_P(Users, ModelPrograms,
                          testing::ValuesIn(UserPrograms()), NameOf);
 

@@ -1,0 +1,199 @@
+// Lists of tensors that only LibTorch knows, as a loop of LibTorch's makes
+// them, whose number and sizes follow from sizes: how many there are at sizes
+// that no probe has is seen by making them there, without arithmetic where that
+// can be done. At all probes a loop over chunks may have one round, or none.
+#include "frontend/tracing/known_lists.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "frontend/torchscript/run_limits.h"
+#include "frontend/tracing/interpreter.h"
+#include "frontend/tracing/region_runner.h"
+#include "frontend/values/torch_util.h"
+
+namespace aitune::frontend {
+namespace {
+
+using Kind = ProbedValue::Kind;
+
+// What one run at other sizes than the probes' may take, in seconds.
+constexpr double kSecondsElsewhere = 0.2;
+
+// What decides the sizes that a program without arithmetic gives: the sizes of
+// `value`, or a number. False for a tensor with elements.
+bool AppendSizes(const c10::IValue& value, std::string& text) {
+  if (value.isTensor() && value.toTensor().defined()) {
+    const at::Tensor& tensor = value.toTensor();
+    absl::StrAppend(&text, "[", absl::StrJoin(tensor.sizes(), ","), "]");
+    return tensor.is_meta();
+  }
+  if (value.isInt()) absl::StrAppend(&text, value.toInt(), ";");
+  if (value.isBool()) absl::StrAppend(&text, value.toBool(), ";");
+  if (value.isDouble()) absl::StrAppend(&text, value.toDouble(), ";");
+  if (!value.isList() && !value.isTuple())
+    return value.isInt() || value.isBool() || value.isDouble() ||
+           value.isNone() || value.isString() || value.isDevice();
+  const std::vector<c10::IValue> elements =
+      value.isTuple() ? value.toTupleRef().elements().vec()
+                      : value.toListRef().vec();
+  absl::StrAppend(&text, elements.size(), "(");
+  return std::all_of(
+      elements.begin(), elements.end(),
+      [&](const c10::IValue& element) { return AppendSizes(element, text); });
+}
+
+// `run`, which writes to the list that argument `written` is, on a copy of it,
+// which is what is left.
+RecordedFunction OnCopyOfList(RecordedFunction run, size_t written) {
+  return [run = std::move(run), written](std::vector<c10::IValue>& stack) {
+    const c10::IValue copy = stack.at(written).toList().copy();
+    stack[written] = copy;
+    run(stack);
+    stack = {copy};
+  };
+}
+
+}  // namespace
+
+// `run`, for which only sizes vary from call to call: what it gave for sizes
+// alone it gives again. With a limit of time.
+
+RecordedFunction Remembering(RecordedFunction run) {
+  auto known =
+      std::make_shared<std::map<std::string, std::vector<c10::IValue>>>();
+  return [run = std::move(run), known](std::vector<c10::IValue>& stack) {
+    std::string sizes;
+    bool is_bare = true;
+    for (const c10::IValue& value : stack)
+      is_bare = AppendSizes(value, sizes) && is_bare;
+    if (const auto found = known->find(sizes);
+        is_bare && found != known->end()) {
+      stack = found->second;
+      return;
+    }
+    const RunLimits limits(kSecondsElsewhere, /*limits_sizes=*/true);
+    run(stack);
+    if (is_bare) known->emplace(std::move(sizes), stack);
+  };
+}
+
+void RegionRunner::NoteKnownList(const NodeRegion& region,
+                                 const RegionWays& ways, size_t output,
+                                 ProbedValue& result) const {
+  if (!region.has_functions || !ways.sizes_known || ways.others_unseen) return;
+  const at::Tensor* first = nullptr;
+  for (const c10::IValue& probe : result.probes) {
+    if (!probe.isTensorList()) return;
+    for (const c10::IValue& element : probe.toListRef()) {
+      const at::Tensor& tensor = element.toTensor();
+      if (!IsPlainTensor(tensor)) return;
+      if (first == nullptr) first = &tensor;
+      if (tensor.scalar_type() != first->scalar_type() ||
+          tensor.dim() != first->dim())
+        return;
+    }
+  }
+  // One of these may be the list itself, as it was before.
+  std::vector<SizeExpression> sources;
+  for (const ProbedRef& content : region.contents) {
+    const std::vector<SizeExpression>& sizes = content->type.sizes;
+    sources.insert(sources.end(), sizes.begin(), sizes.end());
+    if (content->size) sources.push_back(*content->size);
+  }
+  for (size_t i = 0; i < region.controls; ++i) {
+    const ProbedRef control = interpreter_.Get(region.node->input(i));
+    if (control->size) sources.push_back(*control->size);
+  }
+  result.is_list_of_known = true;
+  result.function =
+      SizeFunction::Program(region.node->kind().toQualString(),
+                            region.run_elsewhere, region.functions, output);
+  result.type.sizes = std::move(sources);
+}
+
+void RegionRunner::FindFunctions(NodeRegion& region) const {
+  const auto add = [&](const ProbedRef& value) {
+    // A number of data, which is no size.
+    const bool is_number =
+        value->kind == Kind::kOpaque &&
+        (value->probes[0].isBool() || value->probes[0].isDouble());
+    SizeFunctionRef function = is_number ? SizeFunction::Fixed(value->probes[0])
+                                         : interpreter_.FunctionOf(value);
+    if (function == nullptr) function = interpreter_.ShapeOf(value);
+    region.has_functions = region.has_functions && function != nullptr;
+    region.functions.push_back(std::move(function));
+  };
+  region.has_functions = region.has_one_way() && region.is_limited;
+  if (!region.has_functions) return;
+  for (const ProbedRef& content : region.contents) add(content);
+  for (size_t i = 0; i < region.controls; ++i)
+    add(interpreter_.Get(region.node->input(i)));
+}
+
+void Interpreter::NoteListOfKnown(const Invocation& call, size_t number,
+                                  ProbedValue& result) const {
+  if (!result.probes[0].isTensorList()) return;
+  std::vector<SizeFunctionRef> shapes;
+  bool reads_list = false;
+  for (const ProbedRef& argument : call.arguments) {
+    shapes.push_back(ShapeOf(argument));
+    if (shapes.back() == nullptr) return;
+    if (!argument->is_list_of_known) continue;
+    reads_list = true;
+    result.type.sizes.insert(result.type.sizes.end(),
+                             argument->type.sizes.begin(),
+                             argument->type.sizes.end());
+  }
+  result.is_list_of_known = reads_list;
+  if (reads_list)
+    result.function =
+        SizeFunction::Call(*call.schema, call.run, std::move(shapes), number);
+}
+
+bool Interpreter::HasKnownSizes(const std::vector<c10::IValue>& probes,
+                                const ResultTraits& traits) {
+  if (!probes[0].isTensor() || !probes[0].toTensor().defined()) return true;
+  if (traits.known_shapes == nullptr) return false;
+  for (int64_t axis = 0; axis < probes[0].toTensor().dim(); ++axis) {
+    std::vector<int64_t> sizes;
+    for (const c10::IValue& probe : probes) {
+      if (probe.toTensor().dim() != probes[0].toTensor().dim()) return false;
+      sizes.push_back(probe.toTensor().size(axis));
+    }
+    if (!FitKnown(*traits.known_shapes, traits.result,
+                  static_cast<size_t>(axis), sizes, traits))
+      return false;
+  }
+  return true;
+}
+
+void Interpreter::NoteNewElements(const Invocation& call,
+                                  size_t written) const {
+  ProbedValue& list = *call.arguments[written];
+  if (!list.is_list_of_known) return;
+  std::vector<SizeFunctionRef> shapes;
+  for (const ProbedRef& argument : call.arguments) {
+    shapes.push_back(ShapeOf(argument));
+    if (shapes.back() != nullptr) continue;
+    list.is_list_of_known = false;
+    list.function = nullptr;
+    return;
+  }
+  for (const ProbedRef& argument : call.arguments) {
+    if (const std::vector<SizeExpression>* const sizes = KnownSizes(*argument))
+      list.type.sizes.insert(list.type.sizes.end(), sizes->begin(),
+                             sizes->end());
+  }
+  list.function = SizeFunction::Program(call.schema->name(),
+                                        OnCopyOfList(call.run, written),
+                                        std::move(shapes), /*index=*/0);
+}
+
+}  // namespace aitune::frontend

@@ -164,20 +164,18 @@ class Interpreter {
   // operator_call.cc: operators with a schema. The others are parts of Invoke,
   // as those of recorded_call.cc, in their order.
   absl::StatusOr<Results> Invoke(const Invocation& call);
-  // Fills in what the arguments say by themselves.
+  // Fills in what the arguments say.
   void FindArgumentTraits(OperatorCall& op);
   // Fills in the sizes that arguments say, as those of a new tensor or a slice.
   void FindToldSizes(OperatorCall& op);
   // Finds what the results depend on, which of them are opaque, and whether
   // LibTorch must run the call.
   void FindDependence(OperatorCall& op);
-  // Fills in `functions`; leaves out sizes at which a list that is a function
-  // of sizes has another length.
+  // Fills in `functions`; leaves out sizes at which lists have other lengths.
   absl::Status FindFunctions(OperatorCall& op);
 
   // recorded_call.cc: what a call has given, and its operator in the trace.
-  // Decides whether the trace gets an operator, and fills in the recipes of the
-  // arguments where they are needed.
+  // Decides whether the trace gets an operator, which needs recipes.
   absl::Status MakeRecipes(OperatorCall& op);
   absl::Status ConvertResults(OperatorCall& op);
   // Leaves out sizes at which the results are not what the trace says.
@@ -364,6 +362,10 @@ class Interpreter {
   // It was compared with the function at many points of the region.
   std::optional<SizeExpression> FormulaOf(const SizeFunctionRef& function,
                                           const std::vector<int64_t>& values);
+  // A formula that is right around the anchor, to which the region is
+  // restricted.
+  absl::StatusOr<std::optional<SizeExpression>> SettleFormula(
+      const ProbedRef& value, absl::string_view what);
   // Whether size >= 0 in the whole region, which is restricted if necessary.
   absl::StatusOr<bool> IsNonNegative(const SizeExpression& size,
                                      absl::string_view what);

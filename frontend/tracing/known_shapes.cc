@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "frontend/trace/one_symbol_fit.h"
 #include "frontend/tracing/interpreter.h"
 
 namespace aitune::frontend {
@@ -91,7 +92,7 @@ std::optional<SizeExpression> Interpreter::FitNew(
     if (fitted) return fitted;
     if (undecided.empty() || !AddPoint(known, undecided)) break;
   }
-  return std::nullopt;
+  return FitOneSymbol(known.query.symbols, points, values);
 }
 
 }  // namespace aitune::frontend

@@ -1,11 +1,11 @@
 // How the program uses sizes: values that are functions of them, formulas, and
 // decisions, which restrict the region that the trace is right for.
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "frontend/trace/one_symbol_fit.h"
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/operator_traits.h"
 #include "frontend/tracing/size_forms.h"
@@ -24,60 +24,6 @@ constexpr size_t kFormulaPoints = 4096;
 bool IsListOf(const ProbedValue& value) {
   return value.kind == Kind::kList || value.kind == Kind::kTuple ||
          value.kind == Kind::kDict;
-}
-
-// (a * symbol + b) floordiv d with these values at these sizes, if there is one
-// with a small d: what the program computes in floating point, such as
-// int(n * 0.3).
-std::optional<SizeExpression> FitRational(int symbol,
-                                          const std::vector<int64_t>& sizes,
-                                          const std::vector<int64_t>& values) {
-  constexpr int64_t kMaxDivisor = 128;
-  const int64_t length = sizes.back() - sizes.front();
-  if (sizes.size() < 8 || length == 0) return std::nullopt;
-  const double slope = static_cast<double>(values.back() - values.front()) /
-                       static_cast<double>(length);
-  for (int64_t divisor = 1; divisor <= kMaxDivisor; ++divisor) {
-    const int64_t near =
-        static_cast<int64_t>(slope * static_cast<double>(divisor));
-    for (int64_t factor = near - 1; factor <= near + 1; ++factor) {
-      if (factor == 0) continue;
-      int64_t low = INT64_MIN, high = INT64_MAX;
-      for (size_t i = 0; i < sizes.size() && low <= high; ++i) {
-        const int64_t rest = values[i] * divisor - factor * sizes[i];
-        low = std::max(low, rest);
-        high = std::min(high, rest + divisor - 1);
-      }
-      if (low > high) continue;
-      return SizeExpression::Binary(
-          SizeExpression::Kind::kFloorDivide,
-          SizeExpression::Symbol(symbol) * factor + SizeExpression(low),
-          divisor);
-    }
-  }
-  return std::nullopt;
-}
-
-// As FitRational, times a number and plus multiples of the symbol: how far a
-// size is from a multiple of another.
-std::optional<SizeExpression> FitRemainder(int symbol,
-                                           const std::vector<int64_t>& sizes,
-                                           const std::vector<int64_t>& values) {
-  for (const int64_t multiple : {0, 1, -1, 2, -2}) {
-    std::vector<int64_t> rest;
-    int64_t step = 0;
-    for (size_t i = 0; i < sizes.size(); ++i) {
-      rest.push_back(values[i] + multiple * sizes[i]);
-      step = std::gcd(step, rest[i] - rest[0]);
-    }
-    if (step == 0) continue;
-    const int64_t first = rest[0];
-    for (int64_t& value : rest) value = (value - first) / step;
-    if (const auto fitted = FitRational(symbol, sizes, rest))
-      return *fitted * step + SizeExpression(first) +
-             SizeExpression::Symbol(symbol) * -multiple;
-  }
-  return std::nullopt;
 }
 
 }  // namespace
@@ -153,6 +99,42 @@ std::vector<int> Interpreter::AllSymbols() const {
   for (size_t s = 0; s < region_.ranges().size(); ++s)
     symbols.push_back(static_cast<int>(s));
   return symbols;
+}
+
+absl::StatusOr<std::optional<SizeExpression>> Interpreter::SettleFormula(
+    const ProbedRef& value, absl::string_view what) {
+  const SizeFunctionRef function = FunctionOf(value);
+  if (function == nullptr || function->symbols.size() != 1) return std::nullopt;
+  const int symbol = function->symbols[0];
+  bool complete = false;
+  const std::vector<SizePoint> points =
+      region_.Points(function->symbols, kFormulaPoints, &complete);
+  if (!complete) return std::nullopt;
+  std::vector<int64_t> sizes, values;
+  size_t anchor = 0;
+  for (const SizePoint& point : points) {
+    const absl::StatusOr<c10::IValue> there =
+        SizeEvaluator(point, /*real=*/false).Evaluate(function);
+    if (!there.ok() || !there->isInt()) return std::nullopt;
+    if (point == region_.anchor()) anchor = sizes.size();
+    sizes.push_back(point[static_cast<size_t>(symbol)]);
+    values.push_back(there->toInt());
+  }
+  const std::optional<SizeExpression> formula =
+      FitAround(symbol, sizes, values, anchor);
+  if (!formula) return std::nullopt;
+  region_.Restrict(
+      function->symbols,
+      [&](absl::Span<const int64_t> point) {
+        const auto at = std::lower_bound(sizes.begin(), sizes.end(),
+                                         point[static_cast<size_t>(symbol)]);
+        return at != sizes.end() &&
+               formula->Evaluate(point) == values[at - sizes.begin()];
+      },
+      {}, Reason(absl::StrCat(what, " depends on the size")));
+  AITUNE_RETURN_IF_ERROR(KeepProbes(what));
+  value->size = formula;
+  return formula;
 }
 
 absl::Status Interpreter::Settle(const ProbedRef& value,

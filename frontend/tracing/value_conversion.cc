@@ -114,6 +114,9 @@ absl::StatusOr<ArgumentTemplate> Interpreter::ToTemplate(
       if (value->uniform) return ArgumentTemplate::Fixed(value->probes[0]);
       if (std::optional<SizeExpression> size = SizeOf(value))
         return ArgumentTemplate::Size(*size);
+      AITUNE_ASSIGN_OR_RETURN(const std::optional<SizeExpression> around,
+                              SettleFormula(value, "a number"));
+      if (around) return ArgumentTemplate::Size(*around);
       AITUNE_RETURN_IF_ERROR(Settle(value, "a number"));
       return ArgumentTemplate::Fixed(value->probes[0]);
     }

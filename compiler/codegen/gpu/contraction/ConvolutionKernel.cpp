@@ -21,7 +21,10 @@ using namespace mlir;
 namespace aitune {
 namespace {
 
-constexpr size_t kMostTiles = 6;
+/// The number of tiles that are candidates, by their estimates: compiling them
+/// is half of a network's build. On an H200 two more made the kernels of five
+/// networks 0.2 % faster.
+constexpr size_t kMostTiles = 4;
 
 /// The attributes and sizes of a convolution.
 struct Geometry {

@@ -280,6 +280,8 @@ class Interpreter {
   // opaque_write.cc: runs a call that writes to argument `written`, an opaque
   // tensor or list.
   absl::StatusOr<Results> WriteOpaque(const Invocation& call, size_t written);
+  // What aten::pop takes out of a list, which is still there.
+  absl::StatusOr<Results> ElementOf(const Invocation& call);
   // Makes a tensor that the program filled with constants, of a dtype or layout
   // that traces have not, opaque with all that shares its memory: each call has
   // a copy to write to. False, and nothing changed, for any other tensor.
@@ -432,6 +434,9 @@ class Interpreter {
                                          size_t axis,
                                          absl::Span<const int64_t> at_probes,
                                          const ResultTraits& traits);
+  // Whether a formula is right at all sizes of its symbols.
+  bool IsRightForAll(const SizeExpression& formula, const KnownShapes& known,
+                     size_t tensor, size_t axis);
   // FitKnown, for what it has not looked at before.
   std::optional<SizeExpression> FitNew(KnownShapes& known, size_t tensor,
                                        size_t axis,

@@ -5,13 +5,18 @@
 #include "frontend/tracing/known_lists.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "frontend/torchscript/run_limits.h"
 #include "frontend/tracing/interpreter.h"
@@ -23,8 +28,16 @@ namespace {
 
 using Kind = ProbedValue::Kind;
 
-// What one run at other sizes than the probes' may take, in seconds.
-constexpr double kSecondsElsewhere = 0.2;
+// What one run at other sizes than the probes' may take, in seconds, and what
+// all of a program.
+constexpr double kSecondsElsewhere = 0.1, kSecondsInAll = 1;
+// Sizes at which the elements of a list are looked at.
+constexpr size_t kListPoints = 160;
+
+double SecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+      .count();
+}
 
 // What decides the sizes that a program without arithmetic gives: the sizes of
 // `value`, or a number. False for a tensor with elements.
@@ -36,7 +49,7 @@ bool AppendSizes(const c10::IValue& value, std::string& text) {
   }
   if (value.isInt()) absl::StrAppend(&text, value.toInt(), ";");
   if (value.isBool()) absl::StrAppend(&text, value.toBool(), ";");
-  if (value.isDouble()) absl::StrAppend(&text, value.toDouble(), ";");
+  if (value.isDouble()) absl::StrAppendFormat(&text, "%a;", value.toDouble());
   if (!value.isList() && !value.isTuple())
     return value.isInt() || value.isBool() || value.isDouble() ||
            value.isNone() || value.isString() || value.isDevice();
@@ -47,6 +60,23 @@ bool AppendSizes(const c10::IValue& value, std::string& text) {
   return std::all_of(
       elements.begin(), elements.end(),
       [&](const c10::IValue& element) { return AppendSizes(element, text); });
+}
+
+// Whether `value` is a list of tensors of `type`, their dtype and rank, which
+// is set by the first where it is not set.
+bool AreOfOneType(const c10::IValue& value,
+                  std::optional<std::pair<at::ScalarType, int64_t>>& type) {
+  if (!value.isTensorList()) return false;
+  for (const at::Tensor& tensor : value.toTensorVector()) {
+    if (!tensor.defined() || tensor.layout() != c10::kStrided ||
+        !FromScalarType(tensor.scalar_type()))
+      return false;
+    const std::pair<at::ScalarType, int64_t> own = {tensor.scalar_type(),
+                                                    tensor.dim()};
+    if (!type) type = own;
+    if (*type != own) return false;
+  }
+  return true;
 }
 
 // `run`, which writes to the list that argument `written` is, on a copy of it,
@@ -62,13 +92,11 @@ RecordedFunction OnCopyOfList(RecordedFunction run, size_t written) {
 
 }  // namespace
 
-// `run`, for which only sizes vary from call to call: what it gave for sizes
-// alone it gives again. With a limit of time.
-
 RecordedFunction Remembering(RecordedFunction run) {
   auto known =
       std::make_shared<std::map<std::string, std::vector<c10::IValue>>>();
-  return [run = std::move(run), known](std::vector<c10::IValue>& stack) {
+  return [run = std::move(run), known,
+          spent = 0.0](std::vector<c10::IValue>& stack) mutable {
     std::string sizes;
     bool is_bare = true;
     for (const c10::IValue& value : stack)
@@ -78,27 +106,51 @@ RecordedFunction Remembering(RecordedFunction run) {
       stack = found->second;
       return;
     }
-    const RunLimits limits(kSecondsElsewhere, /*limits_sizes=*/true);
+    if (spent > kSecondsInAll)
+      throw std::runtime_error("a program took too long at other sizes");
+    const auto start = std::chrono::steady_clock::now();
+    const absl::Cleanup count = [&] { spent += SecondsSince(start); };
+    // Limits are not nested.
+    std::optional<RunLimits> limits;
+    if (!RunLimits::AreOfOtherWay())
+      limits.emplace(kSecondsElsewhere, /*limits_sizes=*/true);
     run(stack);
     if (is_bare) known->emplace(std::move(sizes), stack);
   };
 }
 
+bool RegionRunner::IsListOfOneType(
+    const SizeFunctionRef& function,
+    std::optional<std::pair<at::ScalarType, int64_t>> type) const {
+  const auto is_right = [&](absl::Span<const int64_t> point, bool known) {
+    const absl::StatusOr<c10::IValue> list =
+        SizeEvaluator(point, /*real=*/false).Evaluate(function);
+    return list.ok() ? AreOfOneType(*list, type) : !known;
+  };
+  if (!is_right(interpreter_.region_.anchor(), /*known=*/true)) return false;
+  for (const SizePoint& point :
+       interpreter_.region_.Points(function->symbols, kListPoints, nullptr)) {
+    if (!is_right(point, /*known=*/false)) return false;
+  }
+  return true;
+}
+
 void RegionRunner::NoteKnownList(const NodeRegion& region,
                                  const RegionWays& ways, size_t output,
                                  ProbedValue& result) const {
+  // A way that was not seen may append something else.
+  result.of_varying_type |= ways.others_unseen;
   if (!region.has_functions || !ways.sizes_known || ways.others_unseen) return;
-  const at::Tensor* first = nullptr;
+  const SizeFunctionRef function =
+      SizeFunction::Program(region.node->kind().toQualString(),
+                            region.run_elsewhere, region.functions, output);
+  std::optional<std::pair<at::ScalarType, int64_t>> type;
   for (const c10::IValue& probe : result.probes) {
-    if (!probe.isTensorList()) return;
-    for (const c10::IValue& element : probe.toListRef()) {
-      const at::Tensor& tensor = element.toTensor();
-      if (!IsPlainTensor(tensor)) return;
-      if (first == nullptr) first = &tensor;
-      if (tensor.scalar_type() != first->scalar_type() ||
-          tensor.dim() != first->dim())
-        return;
-    }
+    if (!AreOfOneType(probe, type)) return;
+  }
+  if (!IsListOfOneType(function, type)) {
+    result.of_varying_type = true;
+    return;
   }
   // One of these may be the list itself, as it was before.
   std::vector<SizeExpression> sources;
@@ -112,9 +164,7 @@ void RegionRunner::NoteKnownList(const NodeRegion& region,
     if (control->size) sources.push_back(*control->size);
   }
   result.is_list_of_known = true;
-  result.function =
-      SizeFunction::Program(region.node->kind().toQualString(),
-                            region.run_elsewhere, region.functions, output);
+  result.function = function;
   result.type.sizes = std::move(sources);
 }
 
@@ -125,12 +175,13 @@ void RegionRunner::FindFunctions(NodeRegion& region) const {
         value->kind == Kind::kOpaque &&
         (value->probes[0].isBool() || value->probes[0].isDouble());
     SizeFunctionRef function = is_number ? SizeFunction::Fixed(value->probes[0])
-                                         : interpreter_.FunctionOf(value);
-    if (function == nullptr) function = interpreter_.ShapeOf(value);
+                                         : interpreter_.ShapeOf(value);
     region.has_functions = region.has_functions && function != nullptr;
     region.functions.push_back(std::move(function));
   };
-  region.has_functions = region.has_one_way() && region.is_limited;
+  // What it prints is printed once.
+  region.has_functions = region.has_one_way() && region.is_limited &&
+                         !Contains(region.node, {c10::prim::Print});
   if (!region.has_functions) return;
   for (const ProbedRef& content : region.contents) add(content);
   for (size_t i = 0; i < region.controls; ++i)

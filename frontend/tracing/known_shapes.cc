@@ -2,6 +2,7 @@
 // probes': these are small and near each other, so that a window that slides by
 // more than a few elements has the same number of places at all of them.
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "frontend/trace/one_symbol_fit.h"
@@ -17,6 +18,10 @@ constexpr size_t kRealPoints = 4;
 // Further points that tell formulas apart: each halves the places that a window
 // may begin at.
 constexpr int kMostFurther = 24;
+// Sizes at which a formula that rounds is looked at, all of a range, and what
+// that may take: 0.7 * 90 is less than 63 in floating point.
+constexpr size_t kAllPoints = 4096;
+constexpr std::chrono::milliseconds kMostTime(500);
 
 }  // namespace
 
@@ -57,6 +62,23 @@ bool Interpreter::AddPoint(KnownShapes& known, const SizePoint& point) {
   return true;
 }
 
+bool Interpreter::IsRightForAll(const SizeExpression& formula,
+                                const KnownShapes& known, size_t tensor,
+                                size_t axis) {
+  bool complete = false;
+  const std::vector<SizePoint> points =
+      region_.Points(SymbolsOf(formula), kAllPoints, &complete);
+  const auto start = std::chrono::steady_clock::now();
+  return complete &&
+         std::all_of(points.begin(), points.end(), [&](const SizePoint& point) {
+           const ShapesAt there = FindShapes(known.query, point);
+           return there.known && !there.raises && tensor < there.sizes.size() &&
+                  axis < there.sizes[tensor].size() &&
+                  there.sizes[tensor][axis] == formula.Evaluate(point) &&
+                  std::chrono::steady_clock::now() - start < kMostTime;
+         });
+}
+
 std::optional<SizeExpression> Interpreter::FitKnown(
     KnownShapes& known, size_t tensor, size_t axis,
     absl::Span<const int64_t> at_probes, const ResultTraits& traits) {
@@ -92,7 +114,10 @@ std::optional<SizeExpression> Interpreter::FitNew(
     if (fitted) return fitted;
     if (undecided.empty() || !AddPoint(known, undecided)) break;
   }
-  return FitOneSymbol(known.query.symbols, points, values);
+  if (const auto formula = FitOneSymbol(known.query.symbols, points, values);
+      formula && IsRightForAll(*formula, known, tensor, axis))
+    return formula;
+  return std::nullopt;
 }
 
 }  // namespace aitune::frontend

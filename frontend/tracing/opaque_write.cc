@@ -2,6 +2,7 @@
 // numbers, sizes that depend on data). LibTorch runs them with copies; what
 // shares the memory is copied with it and has new contents, too.
 #include <ATen/Functions.h>
+#include <torch/csrc/jit/runtime/operator.h>
 
 #include <algorithm>
 #include <utility>
@@ -151,14 +152,34 @@ bool Interpreter::MakeConstantOpaque(const ProbedRef& target) {
   return true;
 }
 
+absl::StatusOr<Interpreter::Results> Interpreter::ElementOf(
+    const Invocation& call) {
+  static const auto* const element = new std::shared_ptr<torch::jit::Operator>(
+      torch::jit::findOperatorFor({"aten::__getitem__", "t"}));
+  if (*element == nullptr || !call.arguments[0]->probes[0].isList())
+    return absl::UnimplementedError(
+        "an entry of a dict that only LibTorch "
+        "knows is taken out of it");
+  Invocation taken = call;
+  taken.schema = &(*element)->schema();
+  taken.run = RecordedFunction((*element)->getOperation());
+  return Invoke(taken);
+}
+
 absl::StatusOr<Interpreter::Results> Interpreter::WriteOpaque(
     const Invocation& call, size_t written) {
   const ProbedRef target = call.arguments[written];
   std::vector<ProbedRef> sharers;
   for (const auto& [name, content] : environment_)
     CollectSharers(content, *target, sharers);
+  Results popped;
+  if (call.schema->name() == "aten::pop") {
+    AITUNE_ASSIGN_OR_RETURN(popped, ElementOf(call));
+  }
   const auto returned = [&] {
-    return call.result_count == 0 ? Results() : Results({target});
+    return call.result_count == 0 ? Results()
+           : popped.empty()       ? Results({target})
+                                  : popped;
   };
   if (sharers.empty() && !target->may_share_memory) {
     const ValueId value = builder_.AddOpaque(kUnknownResult);

@@ -333,6 +333,20 @@ TEST(OutliningTest, RolledLoopsAreForAllLengths) {
   EXPECT_EQ(FallbackCount(rolled), 2);
 }
 
+TEST(OutliningTest, RolledLoopsFillSeveralLists) {
+  TraceOptions options;
+  options.rolled_loops = true;
+  const Trace rolled = TraceOf(
+      "  h = x[0] * 0\n  outs: List[Tensor] = []\n"
+      "  states: List[Tensor] = []\n"
+      "  for i in range(x.size(0)):\n    h = (h + x[i]).tanh() * 2\n"
+      "    outs.append(h)\n    states.append(h * 3)\n"
+      "  return torch.stack(outs) * 2, torch.stack(states, 1)",
+      {"float32[2..30,6]"}, options);
+  EXPECT_THAT(rolled.symbols, SizeIs(1));
+  EXPECT_THAT(Outlined(rolled), SizeIs(1));
+}
+
 // Each probe may run a loop that another size does not run at all.
 TEST(OutliningTest, RolledLoopsGiveWhatTheyCarryWhereTheyDoNotRun) {
   TraceOptions options;

@@ -286,9 +286,11 @@ absl::Status RegionRunner::MakeProgram(NodeRegion& region) const {
   return CatchExceptions(
       absl::StatusCode::kUnimplemented, region.node->kind().toQualString(),
       [&] {
-        const std::shared_ptr<Graph> whole = WithLimits(graph->copy());
-        region.run_elsewhere =
-            Remembering(MakeGraphProgram(whole, "region at other sizes").run);
+        if (region.has_one_way()) {
+          const std::shared_ptr<Graph> whole = WithLimits(graph->copy());
+          region.run_elsewhere =
+              Remembering(MakeGraphProgram(whole, "region at other sizes").run);
+        }
         // What is compiled need not give tensors that lie as eager's.
         if (interpreter_.options_.outlines && !region.node->blocks().empty() &&
             !interpreter_.asks_for_layout_) {
@@ -339,7 +341,6 @@ absl::StatusOr<ProbedRef> RegionRunner::ResultOf(const NodeRegion& region,
     result = interpreter_.MakeOpaque(std::move(probes), region.reason, recipe);
   }
   if (result->kind != Kind::kOpaque) return result;
-  NoteKnownList(region, ways, output, *result);
   const auto& kinds = ways.kinds[output];
   result->of_varying_type =
       ways.others_unseen ||
@@ -348,6 +349,7 @@ absl::StatusOr<ProbedRef> RegionRunner::ResultOf(const NodeRegion& region,
                   [](const ProbedRef& c) { return HasVaryingType(*c); }) ||
       std::any_of(kinds.begin(), kinds.end(),
                   [](const auto& place) { return place.second.size() > 1; });
+  NoteKnownList(region, ways, output, *result);
   return result;
 }
 

@@ -13,6 +13,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -146,8 +147,13 @@ class RegionRunner {
   // known_lists.cc: lists of tensors that it gives.
   // Fills in `functions`, before the region changes what it writes.
   void FindFunctions(NodeRegion& region) const;
-  // Sets ProbedValue::is_list_of_known of a result, number `output` of what the
-  // program gives.
+  // Whether what the function gives is, at other sizes too, a list of tensors
+  // of one dtype and rank: of `type`, if it is set.
+  bool IsListOfOneType(
+      const SizeFunctionRef& function,
+      std::optional<std::pair<at::ScalarType, int64_t>> type) const;
+  // Sets ProbedValue::is_list_of_known, or of_varying_type, of a list, number
+  // `output` of what the program gives.
   void NoteKnownList(const NodeRegion& region, const RegionWays& ways,
                      size_t output, ProbedValue& result) const;
 

@@ -28,6 +28,16 @@ bool AnyInside(Node* node, const std::function<bool(Node*)>& holds) {
       });
 }
 
+// Whether a value of `type` may hold, however deep, one of this kind of types.
+bool MayHold(const c10::Type& type, c10::TypeKind kind) {
+  const auto parts = type.containedTypes();
+  return std::any_of(parts.begin(), parts.end(), [&](const c10::TypePtr& part) {
+    return part->kind() == kind || part->kind() == c10::TypeKind::AnyType ||
+           part->kind() == c10::TypeKind::ClassType ||
+           part->kind() == c10::TypeKind::InterfaceType || MayHold(*part, kind);
+  });
+}
+
 }  // namespace
 
 bool WritesState(Node* node, AliasDb& aliases) {
@@ -73,9 +83,15 @@ bool WritesElements(Node* node, Value* container, AliasDb& aliases) {
     if (RunsUnknownProgram(*inner)) return true;
     const std::vector<size_t> written = WrittenArguments(*inner);
     return std::any_of(written.begin(), written.end(), [&](size_t i) {
+      Value* const target = inner->input(i);
+      const c10::TypeKind kind = target->type()->kind();
+      // Two lists of tensors may hold the same tensors, but not each other.
+      if ((kind == c10::TypeKind::ListType ||
+           kind == c10::TypeKind::DictType) &&
+          !MayHold(*container->type(), kind))
+        return false;
       // What the container is known by is written as a whole.
-      return inner->input(i) != container &&
-             aliases.mayContainAlias(inner->input(i), container);
+      return target != container && aliases.mayContainAlias(target, container);
     });
   });
 }

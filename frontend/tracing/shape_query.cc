@@ -18,7 +18,7 @@ using Kind = ProbedValue::Kind;
 
 // Whether the value is really zeros where it is made up.
 bool IsOfZeros(const SizeFunction& function) {
-  return HasProgram(function) || (function.kind == SizeFunction::Kind::kShape &&
+  return function.has_program || (function.kind == SizeFunction::Kind::kShape &&
                                   c10::isQIntType(function.dtype));
 }
 

@@ -141,7 +141,11 @@ absl::Status Interpreter::Settle(const ProbedRef& value,
                                  absl::string_view what) {
   if (value->kind != Kind::kPlain || value->uniform) return absl::OkStatus();
   const SizeFunctionRef function = FunctionOf(value);
-  if (function == nullptr) {
+  const absl::StatusOr<c10::IValue> at_anchor =
+      function == nullptr
+          ? absl::UnavailableError("it is no function of sizes")
+          : SizeEvaluator(region_.anchor(), /*real=*/false).Evaluate(function);
+  if (absl::IsUnavailable(at_anchor.status())) {
     for (const int symbol : AllSymbols()) {
       if (region_.ranges()[static_cast<size_t>(symbol)].min <
           region_.ranges()[static_cast<size_t>(symbol)].max)
@@ -151,9 +155,8 @@ absl::Status Interpreter::Settle(const ProbedRef& value,
     value->uniform = true;
     return absl::OkStatus();
   }
-  AITUNE_ASSIGN_OR_RETURN(
-      c10::IValue expected,
-      SizeEvaluator(region_.anchor(), /*real=*/false).Evaluate(function));
+  AITUNE_RETURN_IF_ERROR(at_anchor.status());
+  const c10::IValue& expected = *at_anchor;
   const auto holds = [&](absl::Span<const int64_t> point) {
     const absl::StatusOr<c10::IValue> there =
         SizeEvaluator(point, /*real=*/false).Evaluate(function);

@@ -21,6 +21,11 @@ namespace {
 
 using Kind = SizeFunction::Kind;
 
+bool AnyHasProgram(const std::vector<SizeFunctionRef>& functions) {
+  return std::any_of(functions.begin(), functions.end(),
+                     [](const SizeFunctionRef& f) { return f->has_program; });
+}
+
 std::vector<int> SymbolsOfAll(const std::vector<SizeFunctionRef>& functions) {
   std::set<int> symbols;
   for (const SizeFunctionRef& function : functions)
@@ -70,6 +75,7 @@ SizeFunctionRef SizeFunction::Call(const c10::FunctionSchema& schema,
   function->run = std::move(run);
   function->takes_count = TakesArgumentCount(schema);
   function->symbols = SymbolsOfAll(arguments);
+  function->has_program = AnyHasProgram(arguments);
   function->arguments = std::move(arguments);
   function->index = index;
   return function;
@@ -80,6 +86,7 @@ SizeFunctionRef SizeFunction::Program(std::string name, RecordedFunction run,
                                       size_t index) {
   auto function = std::make_shared<SizeFunction>();
   function->kind = Kind::kProgram;
+  function->has_program = true;
   function->name = std::move(name);
   function->run = std::move(run);
   function->symbols = SymbolsOfAll(arguments);
@@ -101,6 +108,7 @@ SizeFunctionRef SizeFunction::Element(SizeFunctionRef list, size_t index) {
   function->kind = Kind::kElement;
   function->index = index;
   function->symbols = list->symbols;
+  function->has_program = list->has_program;
   function->arguments = {std::move(list)};
   return function;
 }
@@ -113,6 +121,7 @@ SizeFunctionRef SizeFunction::Container(Kind kind, c10::TypePtr type,
   function->type = std::move(type);
   function->keys = std::move(keys);
   function->symbols = SymbolsOfAll(elements);
+  function->has_program = AnyHasProgram(elements);
   function->arguments = std::move(elements);
   return function;
 }
@@ -195,6 +204,24 @@ absl::StatusOr<c10::IValue> SizeEvaluator::Evaluate(
 
 namespace {
 
+// The elements of a tensor that a program is given where it must really run.
+constexpr int64_t kMostElements = int64_t{1} << 21;
+
+// A tensor, or a list of them, on the meta device; other values as they are.
+c10::IValue WithoutMemory(const c10::IValue& value) {
+  const auto bare = [](const at::Tensor& tensor) {
+    return tensor.defined()
+               ? at::empty_like(tensor, tensor.options().device(at::kMeta))
+               : tensor;
+  };
+  if (value.isTensor()) return bare(value.toTensor());
+  if (!value.isTensorList()) return value;
+  c10::List<at::Tensor> list;
+  for (const at::Tensor& tensor : value.toTensorVector())
+    list.push_back(bare(tensor));
+  return list;
+}
+
 // Whether a tensor of these sizes has more than `most` elements.
 bool IsMoreThan(absl::Span<const int64_t> sizes, int64_t most) {
   if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return false;
@@ -246,16 +273,22 @@ absl::StatusOr<c10::IValue> SizeEvaluator::Make(const SizeFunction& function) {
             absl::StrCat(function.name, " gives too few results"));
       return arguments[function.index];
     }
-    case Kind::kProgram:
-      if (!CatchExceptions(absl::StatusCode::kUnavailable, function.name,
-                           [&] {
-                             function.run(arguments);
-                             return absl::OkStatus();
-                           })
-               .ok() ||
-          function.index >= arguments.size())
+    case Kind::kProgram: {
+      const absl::Status ran =
+          CatchExceptions(absl::StatusCode::kUnavailable, function.name, [&] {
+            function.run(arguments);
+            return absl::OkStatus();
+          });
+      if (ran.ok() && function.index < arguments.size())
+        return arguments[function.index];
+      if (real_)
         return absl::UnavailableError("a part of the program does not run");
-      return arguments[function.index];
+      // It may have tensors of its own, which have memory.
+      AITUNE_ASSIGN_OR_RETURN(
+          const c10::IValue value,
+          SizeEvaluator(point_, /*real=*/true, kMostElements).Make(function));
+      return WithoutMemory(value);
+    }
     case Kind::kElement: {
       const c10::IValue& list = arguments[0];
       const c10::ArrayRef<c10::IValue> elements =
@@ -285,13 +318,6 @@ absl::StatusOr<c10::IValue> SizeEvaluator::Make(const SizeFunction& function) {
       break;
   }
   return absl::InternalError("no such function of sizes");
-}
-
-bool HasProgram(const SizeFunction& function) {
-  return function.kind == Kind::kProgram ||
-         std::any_of(
-             function.arguments.begin(), function.arguments.end(),
-             [](const SizeFunctionRef& part) { return HasProgram(*part); });
 }
 
 bool IsListOfSizes(const SizeFunction& function) {

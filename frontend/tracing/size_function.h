@@ -60,6 +60,7 @@ struct SizeFunction {
   // elements of kList, kTuple and kDict.
   std::vector<SizeFunctionRef> arguments;
   std::vector<int> symbols;  // the symbols that it depends on, ascending
+  bool has_program = false;  // whether it, or a part of it, is a kProgram
 
   static SizeFunctionRef Fixed(c10::IValue value);
   static SizeFunctionRef Size(const SizeExpression& size);
@@ -117,9 +118,6 @@ class SizeEvaluator {
   const int64_t most_elements_;
   std::unordered_map<const SizeFunction*, c10::IValue> known_;
 };
-
-// Whether a program is a part of the function.
-bool HasProgram(const SizeFunction& function);
 
 // Whether the function is the list of all sizes of a kShape.
 bool IsListOfSizes(const SizeFunction& function);

@@ -52,6 +52,67 @@ std::vector<ModelProgram> ListPrograms() {
     return y, y.size(0) - x.size(0)
 )",
        {}},
+      {"states of a cell in two lists",
+       R"(def forward(self, x: Tensor):
+    h = torch.zeros([4])
+    c = torch.zeros([4])
+    outs: List[Tensor] = []
+    states: List[Tensor] = []
+    for i in range(x.size(0)):
+        c = torch.sigmoid(x[i]) * c + torch.tanh(h)
+        h = torch.tanh(c) * x[i]
+        outs.append(h)
+        states.append(c)
+    return torch.stack(outs), torch.stack(states, 1).sum(1), outs[-1]
+)",
+       {}},
+      {"what is beyond a bound is listed",
+       R"(def forward(self, x: Tensor):
+    rows = [x[0]]
+    for i in range(40, x.size(0), 7):
+        rows.append(x[i] * i)
+    m = max(x.size(0) - 60, 0)
+    return torch.stack(rows), x[:m], torch.zeros([m + 1])
+)",
+       {}},
+      {"the last of a list has another rank",
+       R"(def forward(self, x: Tensor):
+    rows = [x]
+    for i in range(x.size(0) // 40):
+        rows.append(x.sum(0))
+    y = rows[-1]
+    if y.dim() == 1:
+        return y * 2, y.dim()
+    return y[0] * 3, y.dim()
+)",
+       {}},
+      {"the last of a list has another dtype",
+       R"(def forward(self, x: Tensor):
+    rows: List[Tensor] = []
+    for i in range(0, x.size(0), 40):
+        if i > 30:
+            rows.append(x[i:i + 40].sum(0).long())
+        else:
+            rows.append(x[i:i + 40])
+    return rows[-1].dtype, rows[-1].dim(), rows[0] + 1
+)",
+       {}},
+      {"chunks are taken out of a list",
+       R"(def forward(self, x: Tensor):
+    parts: List[Tensor] = []
+    for i in range(0, x.size(0), 40):
+        parts.append(x[i:i + 40])
+    last = parts.pop()
+    return last * 2, last.size(0), len(parts), torch.cat(parts + [last])
+)",
+       {}},
+      {"an image is resized by a factor that rounds",
+       R"(def forward(self, x: Tensor):
+    y = x.t().unsqueeze(0)
+    small = torch.upsample_nearest1d(y, None, [0.7])
+    return small, small.size(2), torch.upsample_nearest1d(y, None, [1.5])
+)",
+       {"float32[1..512,4]"}},
       {"a quantised sequence is cut",
        R"(def forward(self, x: Tensor):
     q = torch.quantize_per_tensor(x, 0.1, 0, 13)

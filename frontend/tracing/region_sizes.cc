@@ -31,15 +31,6 @@ bool ChangesContainers(Block* block) {
   return false;
 }
 
-// Whether a value of this type, or a part of it, is of one of `kinds`.
-bool MayHold(const c10::Type& type, const std::set<c10::TypeKind>& kinds) {
-  return type.kind() == c10::TypeKind::AnyType ||
-         kinds.count(type.kind()) > 0 ||
-         std::any_of(
-             type.containedTypes().begin(), type.containedTypes().end(),
-             [&](const c10::TypePtr& part) { return MayHold(*part, kinds); });
-}
-
 // Whether the node makes integers, which may become sizes, of elements or of
 // numbers that may have been elements.
 bool MakesIntegersOfData(Node* node) {
@@ -73,6 +64,14 @@ bool MayDecideSizes(Node* node) {
 }
 
 }  // namespace
+
+bool MayHold(const c10::Type& type, const std::set<c10::TypeKind>& kinds) {
+  return type.kind() == c10::TypeKind::AnyType ||
+         kinds.count(type.kind()) > 0 ||
+         std::any_of(
+             type.containedTypes().begin(), type.containedTypes().end(),
+             [&](const c10::TypePtr& part) { return MayHold(*part, kinds); });
+}
 
 bool MayPickSizes(Block* block) {
   auto tensor = std::make_shared<ProbedValue>();

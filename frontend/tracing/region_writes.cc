@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "frontend/torchscript/hidden_writes.h"
 #include "frontend/torchscript/written_arguments.h"
 #include "frontend/tracing/operator_traits.h"
+#include "frontend/tracing/region_sizes.h"
 
 namespace aitune::frontend {
 namespace {
@@ -29,12 +31,12 @@ bool AnyInside(Node* node, const std::function<bool(Node*)>& holds) {
 }
 
 // Whether a value of `type` may hold, however deep, one of this kind of types.
-bool MayHold(const c10::Type& type, c10::TypeKind kind) {
+bool MayHoldPart(const c10::Type& type, c10::TypeKind kind) {
+  const std::set<c10::TypeKind> kinds = {kind, c10::TypeKind::ClassType,
+                                         c10::TypeKind::InterfaceType};
   const auto parts = type.containedTypes();
   return std::any_of(parts.begin(), parts.end(), [&](const c10::TypePtr& part) {
-    return part->kind() == kind || part->kind() == c10::TypeKind::AnyType ||
-           part->kind() == c10::TypeKind::ClassType ||
-           part->kind() == c10::TypeKind::InterfaceType || MayHold(*part, kind);
+    return MayHold(*part, kinds);
   });
 }
 
@@ -88,7 +90,7 @@ bool WritesElements(Node* node, Value* container, AliasDb& aliases) {
       // Two lists of tensors may hold the same tensors, but not each other.
       if ((kind == c10::TypeKind::ListType ||
            kind == c10::TypeKind::DictType) &&
-          !MayHold(*container->type(), kind))
+          !MayHoldPart(*container->type(), kind))
         return false;
       // What the container is known by is written as a whole.
       return target != container && aliases.mayContainAlias(target, container);

@@ -8,8 +8,8 @@
 namespace aitune::frontend {
 namespace {
 
-// Sizes around one that have a formula of their own.
-constexpr size_t kLeastAround = 8;
+// Fewer sizes have a formula by chance.
+constexpr size_t kLeastSizes = 8;
 
 // (a * symbol + b) floordiv d with these values at these sizes, if there is one
 // with a small d: what the program computes in floating point, such as
@@ -19,7 +19,7 @@ std::optional<SizeExpression> FitRational(int symbol,
                                           const std::vector<int64_t>& values) {
   constexpr int64_t kMaxDivisor = 128;
   const int64_t length = sizes.back() - sizes.front();
-  if (sizes.size() < 8 || length == 0) return std::nullopt;
+  if (sizes.size() < kLeastSizes || length == 0) return std::nullopt;
   const double slope = static_cast<double>(values.back() - values.front()) /
                        static_cast<double>(length);
   for (int64_t divisor = 1; divisor <= kMaxDivisor; ++divisor) {
@@ -77,13 +77,13 @@ std::optional<SizeExpression> FitAround(int symbol,
     };
     return FitRemainder(symbol, part(sizes), part(values));
   };
-  for (size_t length = sizes.size(); length >= kLeastAround; length /= 2) {
+  for (size_t length = sizes.size(); length >= kLeastSizes; length /= 2) {
     const size_t first = place > length ? place - length : 0,
                  last = std::min(place + length, sizes.size() - 1);
     for (const auto& [from, to] :
          {std::pair(first, last), std::pair(place, last),
           std::pair(first, place)}) {
-      if (to - from + 1 < kLeastAround) continue;
+      if (to - from + 1 < kLeastSizes) continue;
       if (const auto formula = fit(from, to)) return formula;
     }
   }

@@ -33,34 +33,49 @@ using Kind = ProbedValue::Kind;
 constexpr double kSecondsElsewhere = 0.1, kSecondsInAll = 1;
 // Sizes at which the elements of a list are looked at.
 constexpr size_t kListPoints = 160;
+// Sizes of which some have to be known where those of others are not.
+constexpr size_t kFewestPoints = 4;
 
 double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
       .count();
 }
 
-// What decides the sizes that a program without arithmetic gives: the sizes of
-// `value`, or a number. False for a tensor with elements.
-bool AppendSizes(const c10::IValue& value, std::string& text) {
+// What decides the sizes that a program gives.
+struct GivenSizes {
+  std::string text;             // the sizes of tensors, and numbers
+  bool is_all = true;           // whether nothing else is given
+  bool without_memory = false;  // whether a tensor has none
+};
+
+void AddSizes(const c10::IValue& value, GivenSizes& given) {
   if (value.isTensor() && value.toTensor().defined()) {
     const at::Tensor& tensor = value.toTensor();
-    absl::StrAppend(&text, "[", absl::StrJoin(tensor.sizes(), ","), "]");
-    return tensor.is_meta();
+    absl::StrAppend(&given.text, "[", absl::StrJoin(tensor.sizes(), ","), "]");
+    given.without_memory |= tensor.is_meta();
+  } else if (value.isInt()) {
+    absl::StrAppend(&given.text, value.toInt(), ";");
+  } else if (value.isBool()) {
+    absl::StrAppend(&given.text, value.toBool(), ";");
+  } else if (value.isDouble()) {
+    absl::StrAppendFormat(&given.text, "%a;", value.toDouble());
+  } else if (value.isList() || value.isTuple()) {
+    const std::vector<c10::IValue> elements =
+        value.isTuple() ? value.toTupleRef().elements().vec()
+                        : value.toListRef().vec();
+    absl::StrAppend(&given.text, elements.size(), "(");
+    for (const c10::IValue& element : elements) AddSizes(element, given);
+  } else {
+    given.is_all &= value.isNone() || value.isString() || value.isDevice();
   }
-  if (value.isInt()) absl::StrAppend(&text, value.toInt(), ";");
-  if (value.isBool()) absl::StrAppend(&text, value.toBool(), ";");
-  if (value.isDouble()) absl::StrAppendFormat(&text, "%a;", value.toDouble());
-  if (!value.isList() && !value.isTuple())
-    return value.isInt() || value.isBool() || value.isDouble() ||
-           value.isNone() || value.isString() || value.isDevice();
-  const std::vector<c10::IValue> elements =
-      value.isTuple() ? value.toTupleRef().elements().vec()
-                      : value.toListRef().vec();
-  absl::StrAppend(&text, elements.size(), "(");
-  return std::all_of(
-      elements.begin(), elements.end(),
-      [&](const c10::IValue& element) { return AppendSizes(element, text); });
 }
+
+// What a program has given, and cost, in all its runs.
+struct Remembered {
+  std::map<std::string, std::vector<c10::IValue>> results;  // by GivenSizes
+  double seconds = 0;         // that all runs have taken
+  bool needs_memory = false;  // whether it does not run without
+};
 
 // Whether `value` is a list of tensors of `type`, their dtype and rank, which
 // is set by the first where it is not set.
@@ -93,29 +108,31 @@ RecordedFunction OnCopyOfList(RecordedFunction run, size_t written) {
 }  // namespace
 
 RecordedFunction Remembering(RecordedFunction run) {
-  auto known =
-      std::make_shared<std::map<std::string, std::vector<c10::IValue>>>();
-  return [run = std::move(run), known,
-          spent = 0.0](std::vector<c10::IValue>& stack) mutable {
-    std::string sizes;
-    bool is_bare = true;
-    for (const c10::IValue& value : stack)
-      is_bare = AppendSizes(value, sizes) && is_bare;
-    if (const auto found = known->find(sizes);
-        is_bare && found != known->end()) {
+  return [run = std::move(run), known = std::make_shared<Remembered>()](
+             std::vector<c10::IValue>& stack) {
+    GivenSizes given;
+    for (const c10::IValue& value : stack) AddSizes(value, given);
+    if (const auto found = known->results.find(given.text);
+        given.is_all && found != known->results.end()) {
       stack = found->second;
       return;
     }
-    if (spent > kSecondsInAll)
+    if (given.without_memory && known->needs_memory)
+      throw std::runtime_error("a program has tensors of its own");
+    if (known->seconds > kSecondsInAll)
       throw std::runtime_error("a program took too long at other sizes");
     const auto start = std::chrono::steady_clock::now();
-    const absl::Cleanup count = [&] { spent += SecondsSince(start); };
+    const absl::Cleanup count = [&] { known->seconds += SecondsSince(start); };
     // Limits are not nested.
     std::optional<RunLimits> limits;
     if (!RunLimits::AreOfOtherWay())
       limits.emplace(kSecondsElsewhere, /*limits_sizes=*/true);
+    known->needs_memory |= given.without_memory;
     run(stack);
-    if (is_bare) known->emplace(std::move(sizes), stack);
+    known->needs_memory &= !given.without_memory;
+    for (c10::IValue& value : stack)
+      value = value.isTensorList() ? WithoutMemory(value) : c10::IValue();
+    if (given.is_all) known->results.emplace(std::move(given.text), stack);
   };
 }
 
@@ -180,7 +197,7 @@ void RegionRunner::FindFunctions(NodeRegion& region) const {
     region.functions.push_back(std::move(function));
   };
   // What it prints is printed once.
-  region.has_functions = region.has_one_way() && region.is_limited &&
+  region.has_functions = region.run_elsewhere != nullptr && region.is_limited &&
                          !Contains(region.node, {c10::prim::Print});
   if (!region.has_functions) return;
   for (const ProbedRef& content : region.contents) add(content);
@@ -211,7 +228,10 @@ void Interpreter::NoteListOfKnown(const Invocation& call, size_t number,
 bool Interpreter::HasKnownSizes(const std::vector<c10::IValue>& probes,
                                 const ResultTraits& traits) {
   if (!probes[0].isTensor() || !probes[0].toTensor().defined()) return true;
-  if (traits.known_shapes == nullptr) return false;
+  const KnownShapes* const known = traits.known_shapes;
+  if (known == nullptr ||
+      (known->any_unknown && known->points.size() < kFewestPoints))
+    return false;
   for (int64_t axis = 0; axis < probes[0].toTensor().dim(); ++axis) {
     std::vector<int64_t> sizes;
     for (const c10::IValue& probe : probes) {

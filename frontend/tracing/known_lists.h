@@ -6,9 +6,10 @@
 
 namespace aitune::frontend {
 
-// `run`, for which only sizes vary from call to call, with a limit of time:
-// what it gave for tensors without memory it gives again. Throws as `run`. Not
-// thread-safe.
+// `run`, for which only sizes vary from call to call, with limits of time.
+// Gives lists of tensors without memory, whatever it is given, and None for all
+// else; what it gave for sizes it gives again. Throws as `run`, and where a
+// limit is reached. Copies share what they remember. Not thread-safe.
 RecordedFunction Remembering(RecordedFunction run);
 
 }  // namespace aitune::frontend

@@ -54,6 +54,7 @@ KnownShapes* Interpreter::FindKnownShapes(const Invocation& call) {
 
 bool Interpreter::AddPoint(KnownShapes& known, const SizePoint& point) {
   ShapesAt there = FindShapes(known.query, point);
+  known.any_unknown |= !there.known;
   if (!there.known || there.raises ||
       there.sizes.size() != known.query.schema->returns().size())
     return false;

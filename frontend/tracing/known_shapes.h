@@ -55,6 +55,7 @@ struct KnownShapes {
   ShapeQuery query;
   std::vector<SizePoint> points;
   std::vector<ShapesAt> shapes;  // one for each point; known
+  bool any_unknown = false;      // whether some point's were not known
   // What FitKnown has found, by the result's number and its axis.
   std::map<std::pair<size_t, size_t>, std::optional<SizeExpression>> formulas;
 };

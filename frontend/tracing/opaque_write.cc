@@ -158,8 +158,7 @@ absl::StatusOr<Interpreter::Results> Interpreter::ElementOf(
       torch::jit::findOperatorFor({"aten::__getitem__", "t"}));
   if (*element == nullptr || !call.arguments[0]->probes[0].isList())
     return absl::UnimplementedError(
-        "an entry of a dict that only LibTorch "
-        "knows is taken out of it");
+        "an entry of a dict that only LibTorch knows is taken out of it");
   Invocation taken = call;
   taken.schema = &(*element)->schema();
   taken.run = RecordedFunction((*element)->getOperation());

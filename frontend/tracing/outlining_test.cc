@@ -51,6 +51,12 @@ Trace TraceOf(const std::string& body,
   return trace.ok() ? *std::move(trace) : Trace();
 }
 
+TraceOptions WithRolledLoops() {
+  TraceOptions options;
+  options.rolled_loops = true;
+  return options;
+}
+
 TEST(OutliningTest, EachBranchIsAProgram) {
   const Trace trace = TraceOf(
       "  if bool(x.sum() > 0):\n    y = (x * 2).tanh() + 1\n"
@@ -320,8 +326,7 @@ TEST(OutliningTest, RolledLoopsAreForAllLengths) {
   const Trace unrolled = TraceOf(body, {"float32[2..30,6]"});
   EXPECT_THAT(unrolled.symbols, IsEmpty());
   EXPECT_THAT(unrolled.outlined, IsEmpty());
-  TraceOptions options;
-  options.rolled_loops = true;
+  const TraceOptions options = WithRolledLoops();
   const Trace rolled = TraceOf(body, {"float32[2..30,6]"}, options);
   ASSERT_THAT(rolled.symbols, SizeIs(1));
   EXPECT_EQ(rolled.symbols[0].max, 30);
@@ -334,8 +339,7 @@ TEST(OutliningTest, RolledLoopsAreForAllLengths) {
 }
 
 TEST(OutliningTest, RolledLoopsFillSeveralLists) {
-  TraceOptions options;
-  options.rolled_loops = true;
+  const TraceOptions options = WithRolledLoops();
   const Trace rolled = TraceOf(
       "  h = x[0] * 0\n  outs: List[Tensor] = []\n"
       "  states: List[Tensor] = []\n"
@@ -349,8 +353,7 @@ TEST(OutliningTest, RolledLoopsFillSeveralLists) {
 
 // Each probe may run a loop that another size does not run at all.
 TEST(OutliningTest, RolledLoopsGiveWhatTheyCarryWhereTheyDoNotRun) {
-  TraceOptions options;
-  options.rolled_loops = true;
+  const TraceOptions options = WithRolledLoops();
   const Trace trace = TraceOf(
       "  positive = x > 0.0\n  same = x * 3\n"
       "  for k in range(x.size(0) % 13):\n"
@@ -372,8 +375,7 @@ TEST(OutliningTest, RolledLoopsGiveWhatTheyCarryWhereTheyDoNotRun) {
 // A number that becomes a tensor of more axes in the first round: the loop has
 // one at each length.
 TEST(OutliningTest, RolledLoopsThatAlwaysRunGiveWhatARoundGives) {
-  TraceOptions options;
-  options.rolled_loops = true;
+  const TraceOptions options = WithRolledLoops();
   const std::string body =
       "  total = torch.zeros([])\n  for i in range(x.size(0)):\n"
       "    total = total + x[i]\n  return total * 2";
@@ -387,8 +389,7 @@ TEST(OutliningTest, RolledLoopsThatAlwaysRunGiveWhatARoundGives) {
 // What a loop carries is what it was given where it does not run: writing to
 // the one then writes to the other.
 TEST(OutliningTest, RolledLoopsShareWhatTheyCarryWhereTheyDoNotRun) {
-  TraceOptions options;
-  options.rolled_loops = true;
+  const TraceOptions options = WithRolledLoops();
   const auto trace = TraceSource(
       "def forward(self, x: Tensor):\n  y = x * 2\n  z = y\n"
       "  for k in range(x.size(0) % 13):\n    z = z * 0.5 + k\n"

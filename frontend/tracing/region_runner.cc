@@ -286,7 +286,7 @@ absl::Status RegionRunner::MakeProgram(NodeRegion& region) const {
   return CatchExceptions(
       absl::StatusCode::kUnimplemented, region.node->kind().toQualString(),
       [&] {
-        if (region.has_one_way()) {
+        if (region.has_one_way() && region.gives_lists()) {
           const std::shared_ptr<Graph> whole = WithLimits(graph->copy());
           region.run_elsewhere =
               Remembering(MakeGraphProgram(whole, "region at other sizes").run);

@@ -44,8 +44,8 @@ struct NodeRegion {
   RecordedProgram program;
   std::shared_ptr<torch::jit::Graph> graph;  // that the program interprets
   RecordedFunction run_in_probe;             // with limits (WithLimits)
-  // The same without what is outlined: of sizes that no probe has, nothing is
-  // noted for the parts.
+  // Of what has one way and gives lists, the same without what is outlined: of
+  // sizes that no probe has, nothing is noted for the parts.
   RecordedFunction run_elsewhere;
   bool is_limited = true;  // false: it calls what has no limits
   // The parts of the program that can be compiled.
@@ -59,6 +59,15 @@ struct NodeRegion {
   bool has_length_of_sizes() const { return reason == kRolledLoop; }
   bool is_laid_out(size_t place) const {
     return std::find(laid_out.begin(), laid_out.end(), place) != laid_out.end();
+  }
+  // Whether it may give a list, or change one.
+  bool gives_lists() const {
+    return !lists.empty() ||
+           std::any_of(node->outputs().begin(), node->outputs().end(),
+                       [](torch::jit::Value* output) {
+                         return output->type()->kind() ==
+                                c10::TypeKind::ListType;
+                       });
   }
   bool is_if() const { return node->kind() == c10::prim::If; }
   bool is_loop() const { return node->kind() == c10::prim::Loop; }

@@ -26,6 +26,26 @@ bool IsListOf(const ProbedValue& value) {
          value.kind == Kind::kDict;
 }
 
+// The integers that `function` gives at the points; not set where it gives
+// something else, or is not known.
+std::optional<std::vector<int64_t>> IntegersAt(
+    const SizeFunctionRef& function, const std::vector<SizePoint>& points) {
+  std::vector<int64_t> integers;
+  for (const SizePoint& point : points) {
+    const absl::StatusOr<c10::IValue> value =
+        SizeEvaluator(point, /*real=*/false).Evaluate(function);
+    if (!value.ok()) return std::nullopt;
+    if (value->isTensor()) {
+      integers.push_back(value->toTensor().item<int64_t>());
+    } else if (value->isInt()) {
+      integers.push_back(value->toInt());
+    } else {
+      return std::nullopt;
+    }
+  }
+  return integers;
+}
+
 }  // namespace
 
 SizeFunctionRef Interpreter::FunctionOf(const ProbedRef& value) const {
@@ -110,18 +130,17 @@ absl::StatusOr<std::optional<SizeExpression>> Interpreter::SettleFormula(
   const std::vector<SizePoint> points =
       region_.Points(function->symbols, kFormulaPoints, &complete);
   if (!complete) return std::nullopt;
-  std::vector<int64_t> sizes, values;
-  size_t anchor = 0;
-  for (const SizePoint& point : points) {
-    const absl::StatusOr<c10::IValue> there =
-        SizeEvaluator(point, /*real=*/false).Evaluate(function);
-    if (!there.ok() || !there->isInt()) return std::nullopt;
-    if (point == region_.anchor()) anchor = sizes.size();
+  const std::optional<std::vector<int64_t>> values =
+      IntegersAt(function, points);
+  if (!values) return std::nullopt;
+  std::vector<int64_t> sizes;
+  for (const SizePoint& point : points)
     sizes.push_back(point[static_cast<size_t>(symbol)]);
-    values.push_back(there->toInt());
-  }
+  const auto anchor =
+      std::find(points.begin(), points.end(), region_.anchor()) -
+      points.begin();
   const std::optional<SizeExpression> formula =
-      FitAround(symbol, sizes, values, anchor);
+      FitAround(symbol, sizes, *values, static_cast<size_t>(anchor));
   if (!formula) return std::nullopt;
   region_.Restrict(
       function->symbols,
@@ -129,7 +148,7 @@ absl::StatusOr<std::optional<SizeExpression>> Interpreter::SettleFormula(
         const auto at = std::lower_bound(sizes.begin(), sizes.end(),
                                          point[static_cast<size_t>(symbol)]);
         return at != sizes.end() &&
-               formula->Evaluate(point) == values[at - sizes.begin()];
+               formula->Evaluate(point) == (*values)[at - sizes.begin()];
       },
       {}, Reason(absl::StrCat(what, " depends on the size")));
   AITUNE_RETURN_IF_ERROR(KeepProbes(what));
@@ -211,19 +230,10 @@ std::optional<SizeExpression> Interpreter::FormulaOf(
   bool complete = false;
   const std::vector<SizePoint> points =
       region_.Points(function->symbols, kFormulaPoints, &complete);
-  std::vector<int64_t> there;
-  for (const SizePoint& point : points) {
-    const absl::StatusOr<c10::IValue> value =
-        SizeEvaluator(point, /*real=*/false).Evaluate(function);
-    if (!value.ok()) return std::nullopt;
-    if (value->isTensor()) {
-      there.push_back(value->toTensor().item<int64_t>());
-    } else if (value->isInt()) {
-      there.push_back(value->toInt());
-    } else {
-      return std::nullopt;
-    }
-  }
+  const std::optional<std::vector<int64_t>> integers =
+      IntegersAt(function, points);
+  if (!integers) return std::nullopt;
+  const std::vector<int64_t>& there = *integers;
   // What a comparison decides may differ at any size that was not looked at.
   const bool is_smooth = complete || !Compares(*function);
   const auto is_right = [&](const std::optional<SizeExpression>& fitted) {

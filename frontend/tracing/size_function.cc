@@ -207,21 +207,6 @@ namespace {
 // The elements of a tensor that a program is given where it must really run.
 constexpr int64_t kMostElements = int64_t{1} << 21;
 
-// A tensor, or a list of them, on the meta device; other values as they are.
-c10::IValue WithoutMemory(const c10::IValue& value) {
-  const auto bare = [](const at::Tensor& tensor) {
-    return tensor.defined()
-               ? at::empty_like(tensor, tensor.options().device(at::kMeta))
-               : tensor;
-  };
-  if (value.isTensor()) return bare(value.toTensor());
-  if (!value.isTensorList()) return value;
-  c10::List<at::Tensor> list;
-  for (const at::Tensor& tensor : value.toTensorVector())
-    list.push_back(bare(tensor));
-  return list;
-}
-
 // Whether a tensor of these sizes has more than `most` elements.
 bool IsMoreThan(absl::Span<const int64_t> sizes, int64_t most) {
   if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return false;
@@ -229,7 +214,33 @@ bool IsMoreThan(absl::Span<const int64_t> sizes, int64_t most) {
   return most == 0;
 }
 
+// A list of tensors, with zeros for those without memory; other values as they
+// are. kUnavailable if it would have too many elements.
+absl::StatusOr<c10::IValue> WithMemory(const c10::IValue& value) {
+  if (!value.isTensorList()) return value;
+  int64_t elements = 0;
+  c10::List<at::Tensor> list;
+  for (const at::Tensor& tensor : value.toTensorVector()) {
+    elements += tensor.is_meta() ? tensor.numel() : 0;
+    if (elements > kMostElements)
+      return absl::UnavailableError("a list has too many elements");
+    list.push_back(
+        tensor.is_meta()
+            ? at::zeros(tensor.sizes(), tensor.options().device(at::kCPU))
+            : tensor);
+  }
+  return list;
+}
+
 }  // namespace
+
+c10::IValue WithoutMemory(const c10::IValue& value) {
+  if (!value.isTensorList()) return value;
+  c10::List<at::Tensor> list;
+  for (const at::Tensor& tensor : value.toTensorVector())
+    list.push_back(at::empty_like(tensor, tensor.options().device(at::kMeta)));
+  return list;
+}
 
 absl::StatusOr<c10::IValue> SizeEvaluator::Make(const SizeFunction& function) {
   if (function.kind == Kind::kShape) {
@@ -279,8 +290,10 @@ absl::StatusOr<c10::IValue> SizeEvaluator::Make(const SizeFunction& function) {
             function.run(arguments);
             return absl::OkStatus();
           });
-      if (ran.ok() && function.index < arguments.size())
-        return arguments[function.index];
+      if (ran.ok() && function.index < arguments.size()) {
+        const c10::IValue& value = arguments[function.index];
+        return real_ ? WithMemory(value) : WithoutMemory(value);
+      }
       if (real_)
         return absl::UnavailableError("a part of the program does not run");
       // It may have tensors of its own, which have memory.

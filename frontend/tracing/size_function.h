@@ -71,7 +71,7 @@ struct SizeFunction {
                               std::vector<SizeFunctionRef> arguments,
                               size_t index);
   // `run` writes to none of its arguments. It may also fail for reasons that
-  // are not the program's.
+  // are not the program's. Of its tensors only the sizes and types count.
   static SizeFunctionRef Program(std::string name, RecordedFunction run,
                                  std::vector<SizeFunctionRef> arguments,
                                  size_t index);
@@ -118,6 +118,9 @@ class SizeEvaluator {
   const int64_t most_elements_;
   std::unordered_map<const SizeFunction*, c10::IValue> known_;
 };
+
+// A list of tensors, each on the meta device; other values as they are.
+c10::IValue WithoutMemory(const c10::IValue& value);
 
 // Whether the function is the list of all sizes of a kShape.
 bool IsListOfSizes(const SizeFunction& function);

@@ -17,6 +17,8 @@ constexpr int64_t kMaxSearch = 4096;
 constexpr int64_t kLeastDoubled = 8;
 // Points at which expressions are compared.
 constexpr size_t kSamples = 4096;
+// Points at which expressions that may differ anywhere are compared.
+constexpr size_t kMostPoints = size_t{1} << 16;
 // What a size is multiplied by, at most: more comes of equations that say
 // little.
 constexpr double kMostFactor = 1e12;
@@ -165,7 +167,9 @@ std::vector<SizePoint> ChooseProbes(const SizeRegion& region, int64_t lead) {
 }
 
 SizeFitter::SizeFitter(const SizeRegion& region, std::vector<SizePoint> probes)
-    : symbol_count_(region.ranges().size()), probes_(std::move(probes)) {
+    : symbol_count_(region.ranges().size()),
+      probes_(std::move(probes)),
+      region_(std::make_shared<const SizeRegion>(region)) {
   std::vector<int> symbols;
   for (size_t s = 0; s < symbol_count_; ++s)
     symbols.push_back(static_cast<int>(s));
@@ -399,7 +403,24 @@ SizeExpression SizeFitter::Simplify(const SizeExpression& expression) const {
     if (polynomial->Evaluate(sample) != expression.Evaluate(sample))
       return expression;
   }
-  return *polynomial;
+  return !HasDivision(expression) || AreEqual(*polynomial, expression)
+             ? *polynomial
+             : expression;
+}
+
+bool SizeFitter::AreEqual(const SizeExpression& a,
+                          const SizeExpression& b) const {
+  std::vector<int> symbols = SymbolsOf(a);
+  for (const int symbol : SymbolsOf(b)) symbols.push_back(symbol);
+  std::sort(symbols.begin(), symbols.end());
+  symbols.erase(std::unique(symbols.begin(), symbols.end()), symbols.end());
+  bool complete = false;
+  const std::vector<SizePoint> points =
+      region_->Points(symbols, kMostPoints, &complete);
+  return complete &&
+         std::all_of(points.begin(), points.end(), [&](const SizePoint& point) {
+           return a.Evaluate(point) == b.Evaluate(point);
+         });
 }
 
 std::vector<int> SizeFitter::DependsOn(absl::Span<const int64_t> values) const {

@@ -56,7 +56,8 @@ class SizeFitter {
                                     SizePoint* undecided = nullptr) const;
 
   // A polynomial that equals `expression` in the whole region; `expression`
-  // itself if none is found.
+  // itself if none is found, or it divides and has more sizes than can be
+  // looked at.
   SizeExpression Simplify(const SizeExpression& expression) const;
 
   // Whether `expression` has these values at the probes.
@@ -79,6 +80,8 @@ class SizeFitter {
   std::optional<SizeExpression> FitSum(
       absl::Span<const int64_t> values,
       absl::Span<const SizeExpression> sources) const;
+  // Whether both are known to be the same at all sizes of their symbols.
+  bool AreEqual(const SizeExpression& a, const SizeExpression& b) const;
   // The first of the samples at which they differ; null if there is none.
   const SizePoint* FindDifference(const SizeExpression& a,
                                   const SizeExpression& b) const;
@@ -89,6 +92,7 @@ class SizeFitter {
 
   size_t symbol_count_;
   std::vector<SizePoint> probes_;
+  std::shared_ptr<const SizeRegion> region_;
   // Points of the whole region, at which expressions are compared.
   std::shared_ptr<const std::vector<SizePoint>> samples_;
 };

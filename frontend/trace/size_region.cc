@@ -67,9 +67,10 @@ std::optional<SizeConstraint> FindRemainder(
           Kind::kFloorDivide,
           SizeExpression::Symbol(symbol) + SizeExpression(added), parts);
       for (int64_t modulus = 2; modulus <= kMostHalves; modulus *= 2) {
-        const SizeConstraint constraint = {Modulo(part, modulus),
-                                           Relation::kZero};
-        if (fits(constraint)) return constraint;
+        for (const Relation relation : {Relation::kZero, Relation::kNonZero}) {
+          const SizeConstraint constraint = {Modulo(part, modulus), relation};
+          if (fits(constraint)) return constraint;
+        }
       }
     }
   }

@@ -195,7 +195,14 @@ Interpreter::NodeResults Interpreter::RunContainerNode(Node* node) {
     case c10::aten::warn:
       return Optional(Results());
     case c10::prim::RaiseException: {
-      const c10::IValue message = ValueInProbe(*inputs[0], 0);
+      // A text that names sizes names those that were asked for.
+      const SizeFunctionRef text = FunctionOf(inputs[0]);
+      const absl::StatusOr<c10::IValue> at_anchor =
+          text == nullptr
+              ? absl::UnavailableError("")
+              : SizeEvaluator(region_.anchor(), /*real=*/false).Evaluate(text);
+      const c10::IValue message =
+          at_anchor.ok() ? *at_anchor : ValueInProbe(*inputs[0], 0);
       return absl::InvalidArgumentError(absl::StrCat(
           "the model raises: ",
           message.isString() ? message.toStringRef() : Describe(message)));

@@ -218,6 +218,21 @@ TEST(DynamicAxesThatCannotStay, SizesAtWhichTheModelRaisesAreLeftOut) {
                     HasSubstr("(with inputs float32[5,3])")));
 }
 
+TEST(DynamicAxesThatCannotStay, AnErrorNamesTheSizesThatWereAskedFor) {
+  TraceOptions options;
+  options.anchor = {119};
+  const auto raised = TraceSource(R"(
+def forward(self, x: Tensor):
+  n = x.size(0)
+  assert n <= 100, "too long: {} by {}".format(n, n - 100)
+  return x * 2
+)",
+                                  {"float32[1..130,4]"}, options);
+  ASSERT_FALSE(raised.ok());
+  EXPECT_THAT(std::string(raised.status().message()),
+              HasSubstr("too long: 119 by 19"));
+}
+
 // Whether it raises depends on the memory behind its tensor, which shapes don't
 // tell.
 TEST(DynamicAxesThatCannotStay,

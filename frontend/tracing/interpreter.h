@@ -361,11 +361,12 @@ class Interpreter {
   void MarkDerived(const ProbedRef& result, const SizeFunctionRef& function);
   absl::Status SettleLength(const SizeFunctionRef& function);
   // An integer formula for `function`, whose values at the probes are `values`.
-  // It was compared with the function at many points of the region.
+  // It was compared with the function at all points of the region, or at many
+  // where more than that cannot differ.
   std::optional<SizeExpression> FormulaOf(const SizeFunctionRef& function,
                                           const std::vector<int64_t>& values);
   // A formula that is right around the anchor, to which the region is
-  // restricted.
+  // restricted, as far as can be looked at.
   absl::StatusOr<std::optional<SizeExpression>> SettleFormula(
       const ProbedRef& value, absl::string_view what);
   // Whether size >= 0 in the whole region, which is restricted if necessary.

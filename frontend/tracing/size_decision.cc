@@ -18,8 +18,10 @@ namespace {
 using Kind = ProbedValue::Kind;
 using Relation = SizeConstraint::Relation;
 
-// Points at which a formula that was fitted is compared with the function.
-constexpr size_t kFormulaPoints = 4096;
+// Points at which a formula is fitted, and at which it is compared with a
+// function that may differ from it anywhere: as many as SizeRegion::Restrict
+// looks at.
+constexpr size_t kFormulaPoints = 4096, kMostPoints = size_t{1} << 16;
 
 bool IsListOf(const ProbedValue& value) {
   return value.kind == Kind::kList || value.kind == Kind::kTuple ||
@@ -44,6 +46,20 @@ std::optional<std::vector<int64_t>> IntegersAt(
     }
   }
   return integers;
+}
+
+// Whether the formula is what the function gives at all sizes of the region.
+bool IsEverywhere(const SizeExpression& formula,
+                  const SizeFunctionRef& function, const SizeRegion& region) {
+  bool complete = false;
+  const std::vector<SizePoint> points =
+      region.Points(function->symbols, kMostPoints, &complete);
+  if (!complete) return false;
+  const std::optional<std::vector<int64_t>> integers =
+      IntegersAt(function, points);
+  for (size_t i = 0; integers && i < points.size(); ++i)
+    if (formula.Evaluate(points[i]) != (*integers)[i]) return false;
+  return integers.has_value();
 }
 
 }  // namespace
@@ -124,11 +140,19 @@ std::vector<int> Interpreter::AllSymbols() const {
 absl::StatusOr<std::optional<SizeExpression>> Interpreter::SettleFormula(
     const ProbedRef& value, absl::string_view what) {
   const SizeFunctionRef function = FunctionOf(value);
-  if (function == nullptr || function->symbols.size() != 1) return std::nullopt;
+  if (function == nullptr || !value->probes[0].isInt()) return std::nullopt;
+  if (!region_.LooksAtAll(function->symbols)) {
+    // Of fewer sizes a formula may be known to be right.
+    region_.Shorten(function->symbols,
+                    Reason(absl::StrCat(what, " depends on the size")));
+    AITUNE_RETURN_IF_ERROR(KeepProbes(what));
+    return SizeOf(value);
+  }
+  if (function->symbols.size() != 1) return std::nullopt;
   const int symbol = function->symbols[0];
   bool complete = false;
   const std::vector<SizePoint> points =
-      region_.Points(function->symbols, kFormulaPoints, &complete);
+      region_.Points(function->symbols, kMostPoints, &complete);
   if (!complete) return std::nullopt;
   const std::optional<std::vector<int64_t>> values =
       IntegersAt(function, points);
@@ -234,14 +258,13 @@ std::optional<SizeExpression> Interpreter::FormulaOf(
       IntegersAt(function, points);
   if (!integers) return std::nullopt;
   const std::vector<int64_t>& there = *integers;
-  // What a comparison decides may differ at any size that was not looked at.
-  const bool is_smooth = complete || !Compares(*function);
   const auto is_right = [&](const std::optional<SizeExpression>& fitted) {
-    if (!fitted || !is_smooth) return false;
+    if (!fitted) return false;
     if (!complete && fitted->constant()) return false;
     for (size_t i = 0; i < points.size(); ++i)
       if (fitted->Evaluate(points[i]) != there[i]) return false;
-    return true;
+    return complete || IsSmooth(*function) ||
+           IsEverywhere(*fitted, function, region_);
   };
   std::optional<SizeExpression> fitted = fitter_.Fit(values);
   if (is_right(fitted)) return fitted;

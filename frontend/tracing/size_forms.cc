@@ -233,14 +233,14 @@ std::vector<SizeConstraint> FormsOf(const SizeFunction& function, bool expected,
 }
 
 // Whether `holds` for the name of a call in the function.
-bool AnyCall(const SizeFunction& function,
-             absl::FunctionRef<bool(const std::string&)> holds,
+bool AnyPart(const SizeFunction& function,
+             absl::FunctionRef<bool(const SizeFunction&)> holds,
              std::unordered_set<const SizeFunction*>& seen) {
   if (!seen.insert(&function).second) return false;
-  return (function.kind == Kind::kCall && holds(function.name)) ||
+  return holds(function) ||
          std::any_of(function.arguments.begin(), function.arguments.end(),
                      [&](const SizeFunctionRef& argument) {
-                       return AnyCall(*argument, holds, seen);
+                       return AnyPart(*argument, holds, seen);
                      });
 }
 
@@ -261,18 +261,31 @@ std::vector<SizeConstraint> FormsOf(const SizeFunction& function,
   return {};
 }
 
-bool Compares(const SizeFunction& function) {
+bool IsSmooth(const SizeFunction& function) {
+  static const auto* const kSmooth = new std::set<std::string>{
+      "aten::add",   "aten::sub",       "aten::mul",
+      "aten::neg",   "aten::size",      "aten::sym_size",
+      "aten::numel", "aten::sym_numel", "aten::len"};
   std::unordered_set<const SizeFunction*> seen;
-  return AnyCall(function, IsComparison, seen);
+  return !AnyPart(
+      function,
+      [](const SizeFunction& part) {
+        return part.kind == Kind::kProgram ||
+               (part.kind == Kind::kCall && kSmooth->count(part.name) == 0);
+      },
+      seen);
 }
 
 bool ReadsStrides(const SizeFunction& function) {
   std::unordered_set<const SizeFunction*> seen;
-  return AnyCall(
+  return AnyPart(
       function,
-      [](const std::string& name) {
-        return name == "aten::is_contiguous" || name == "aten::stride" ||
-               name == "aten::sym_stride" || name == "aten::storage_offset";
+      [](const SizeFunction& part) {
+        return part.kind == Kind::kCall &&
+               (part.name == "aten::is_contiguous" ||
+                part.name == "aten::stride" ||
+                part.name == "aten::sym_stride" ||
+                part.name == "aten::storage_offset");
       },
       seen);
 }

@@ -18,8 +18,10 @@ namespace aitune::frontend {
 std::vector<SizeConstraint> FormsOf(const SizeFunction& function,
                                     const c10::IValue& expected, bool of_lists);
 
-// Whether the function, or a part of it, compares.
-bool Compares(const SizeFunction& function);
+// Whether the function is made of sums, differences and products of sizes
+// alone: what is right at many sizes is then right at all. Quotients, what is
+// rounded, compared, counted or looked up may differ at any size.
+bool IsSmooth(const SizeFunction& function);
 
 // Whether the function, or a part of it, asks where elements of a tensor lie.
 bool ReadsStrides(const SizeFunction& function);

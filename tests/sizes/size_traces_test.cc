@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "frontend/tracing/build_trace.h"
 #include "frontend/tracing/trace_test_util.h"
 #include "tests/sizes/size_programs.h"
@@ -87,6 +88,105 @@ int CompareTraces(const SizeProgram& program) {
     return -1;
   }
   return static_cast<int>(traces.size());
+}
+
+// Traces `source` at `anchor` and compares at all sizes that the trace says it
+// is for. Returns their number.
+int CompareRegion(const std::string& source, const std::vector<int64_t>& most,
+                  const std::vector<int64_t>& anchor) {
+  const Model model = *Model::FromSource(source);
+  std::vector<InputSpec> specs;
+  for (const int64_t size : most)
+    specs.push_back(*ParseInputSpec(absl::StrCat(
+        "float32[", specs.empty() ? "n" : "m", "=1..", size, ",1]")));
+  TraceOptions options;
+  options.anchor = anchor;
+  const absl::StatusOr<Trace> trace = BuildTrace(model, specs, options);
+  EXPECT_TRUE(trace.ok()) << trace.status() << source;
+  if (!trace.ok()) return 0;
+  int sizes = 0;
+  std::vector<int64_t> point(most.size(), 1);
+  for (bool more = true; more;) {
+    std::vector<int64_t> symbols;
+    std::vector<c10::IValue> arguments;
+    bool holds = true;
+    for (size_t i = 0; i < most.size(); ++i) {
+      const auto& size =
+          trace->values[static_cast<size_t>(trace->inputs[i])].type.sizes[0];
+      if (size.constant())
+        holds &= *size.constant() == point[i];
+      else
+        symbols.push_back(point[i]);
+      arguments.emplace_back(at::ones({point[i], 1}));
+    }
+    for (size_t s = 0; s < symbols.size(); ++s)
+      holds &= trace->symbols[s].min <= symbols[s] &&
+               symbols[s] <= trace->symbols[s].max;
+    for (const SizeConstraint& constraint : trace->constraints)
+      holds = holds && constraint.Holds(symbols);
+    if (holds) {
+      ++sizes;
+      const auto eager = model.RunEager(ValueList(arguments));
+      const auto ours = RunTrace(*trace, ValueList(arguments));
+      EXPECT_EQ(ours.ok(), eager.ok());
+      const std::string difference =
+          ours.ok() && eager.ok() ? frontend::Difference(*ours, *eager) : "";
+      EXPECT_EQ(difference, "")
+          << absl::StrJoin(point, ", ") << " of a trace at "
+          << absl::StrJoin(anchor, ", ") << "\n"
+          << source;
+      if (testing::Test::HasFailure()) return sizes;
+    }
+    size_t axis = 0;
+    while (axis < point.size() && ++point[axis] > most[axis]) point[axis++] = 1;
+    more = axis < point.size();
+  }
+  return sizes;
+}
+
+// Integers that are no formula of the sizes, but differ from one at few of
+// them.
+TEST(SizeTracesTest, WhatDiffersAtFewSizesIsSeen) {
+  for (const std::string body : {
+           "k = (n + m) % 64 // 63",
+           "k = n + ((n * m) % 997) // 996",
+           "k = n + [187].count(n + m)",
+           "k = n + [\"77x91\", \"50x20\"].count(str(n) + \"x\" + str(m))",
+           "t = torch.arange(300)\n  t[187] = 7\n  k = int(t[n + m])",
+           "k = int((n + m) / 336 * 1008) // 7",
+       })
+    for (const std::vector<int64_t>& anchor :
+         std::vector<std::vector<int64_t>>{{30, 45}, {100, 87}})
+      EXPECT_GT(
+          CompareRegion(absl::StrCat("def forward(self, x: Tensor, y: "
+                                     "Tensor):\n  n = x.size(0)\n  m = "
+                                     "y.size(0)\n  ",
+                                     body, "\n  return x.new_zeros([k]), k\n"),
+                        {130, 130}, anchor),
+          0);
+  for (const std::string body :
+       {"k = int(n / 336 * 1008)", "k = n + (n % 5003) // 5002",
+        "k = n + str(n).count(\"777\")"})
+    for (const int64_t anchor : {700, 4900})
+      EXPECT_GT(
+          CompareRegion(absl::StrCat("def forward(self, x: Tensor):\n  n = "
+                                     "x.size(0)\n  ",
+                                     body, "\n  return x.new_zeros([k]), k\n"),
+                        {6000}, {anchor}),
+          100);
+}
+
+// A network that halves what it pads asks for the parity of a half.
+TEST(SizeTracesTest, TheParityOfAHalfHasTwoTraces) {
+  constexpr char kSource[] = R"(def forward(self, x: Tensor):
+  n = x.size(0)
+  if n // 2 % 2 == 1:
+    return x * 2
+  return x + 1
+)";
+  EXPECT_EQ(CompareRegion(kSource, {kLargest}, {6}) +
+                CompareRegion(kSource, {kLargest}, {8}),
+            kLargest);
 }
 
 TEST(SizeTracesTest, WrittenPrograms) {

@@ -3,6 +3,7 @@
 
 #include "compiler/dialect/Ait.h"
 #include "compiler/dialect/KernelAttributes.h"
+#include "compiler/dialect/SlicedMemory.h"
 #include "compiler/fusion/Grouping.h"
 #include "compiler/fusion/Passes.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
@@ -132,6 +133,33 @@ private:
   llvm::SmallSetVector<Value, 8> inputs;
 };
 
+/// Whether kernels alone read `value` or a reshape of it. A result of the model
+/// is written to the caller's memory by what computes it, and what LibTorch
+/// reads it may keep.
+bool isReadByKernels(Value value) {
+  return llvm::none_of(value.getUsers(), [](Operation *user) {
+    return user->hasTrait<OpTrait::IsTerminator>() || isa<FallbackOp>(user) ||
+           (isa<ReshapeOp>(user) && !isReadByKernels(user->getResult(0)));
+  });
+}
+
+/// Whether a group is one slice that kernels read where it is: of what a kernel
+/// computes at each call, or of an input, which only LibTorch writes.
+bool isReadWhereItIs(const KernelGraph &graph, KernelGraph::GroupId id) {
+  if (graph[id].operations.size() != 1)
+    return false;
+  auto slice = dyn_cast<SliceOp>(graph[id].operations.front());
+  if (!slice || graph.isConstantOnly(slice) || !findOffsetInMemory(slice) ||
+      !isReadByKernels(slice))
+    return false;
+  Value source = slice.getInput();
+  while (auto reshape = source.getDefiningOp<ReshapeOp>())
+    source = reshape.getInput();
+  if (auto input = dyn_cast<BlockArgument>(source))
+    return input.getOwner()->getOps<FallbackOp>().empty();
+  return graph.getGroup(source.getDefiningOp()).has_value();
+}
+
 /// Makes kernels of recomputed values that must be in memory, because an
 /// operation outside of all kernels or a contraction reads them. Erases the
 /// other operations that kernels have cloned.
@@ -190,7 +218,11 @@ struct FormKernels : impl::FormKernelsBase<FormKernels> {
     groupLoops(graph, report);
 
     SmallVector<Operation *> replaced;
-    for (KernelGraph::GroupId id : graph.getGroups()) {
+    SmallVector<KernelGraph::GroupId> kernels = graph.getGroups();
+    llvm::erase_if(kernels, [&](KernelGraph::GroupId id) {
+      return isReadWhereItIs(graph, id);
+    });
+    for (KernelGraph::GroupId id : kernels) {
       KernelRegionWriter(graph, graph[id].operations, graph[id].kind).build();
       llvm::append_range(replaced, graph[id].operations);
     }

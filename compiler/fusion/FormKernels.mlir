@@ -591,3 +591,48 @@ func.func @ends(%x: tensor<8x?xf32, #ends>) -> (tensor<8x5xf32>, tensor<8x9xf32>
   %3 = ait.flip %2 {dims = array<i64: 1>} : tensor<8x9xf32> -> tensor<8x9xf32>
   return %1, %3 : tensor<8x5xf32>, tensor<8x9xf32>
 }
+
+// A step of a sequence is read where a kernel wrote all of them. A slice that
+// is a result is copied, as is one that begins where no 16 bytes do, and one of
+// an input beside LibTorch, which may write it.
+// CHECK-LABEL: func @steps
+func.func @steps(%x: tensor<8x64xf32>, %h: tensor<1x64xf32>, %w: tensor<64x64xf32>) -> (tensor<1x64xf32>, tensor<1x64xf32>, tensor<1x63xf32>) {
+  // CHECK: %[[ALL:.*]] = ait.kernel <matmul>
+  // CHECK: %[[STEP:.*]] = ait.slice %[[ALL]] {starts = array<i64: 3, 0>
+  // CHECK: ait.kernel <matmul>({{.*}}%[[STEP]]
+  %0 = ait.matmul %x, %w : (tensor<8x64xf32>, tensor<64x64xf32>) -> tensor<8x64xf32>
+  %1 = ait.slice %0 {starts = array<i64: 3, 0>, steps = array<i64: 1, 1>} : tensor<8x64xf32> -> tensor<1x64xf32>
+  %2 = ait.matmul %h, %w : (tensor<1x64xf32>, tensor<64x64xf32>) -> tensor<1x64xf32>
+  %3 = ait.add %2, %1 : tensor<1x64xf32>
+  // CHECK: ait.kernel <loop>(%[[ALL]])
+  // CHECK: ait.slice {{.*}}starts = array<i64: 5, 0>
+  // CHECK: ait.kernel <loop>(%[[ALL]])
+  // CHECK: ait.slice {{.*}}starts = array<i64: 2, 1>
+  %4 = ait.slice %0 {starts = array<i64: 5, 0>, steps = array<i64: 1, 1>} : tensor<8x64xf32> -> tensor<1x64xf32>
+  %5 = ait.slice %w {starts = array<i64: 0, 0>, steps = array<i64: 1, 1>} : tensor<64x64xf32> -> tensor<64x63xf32>
+  %6 = ait.slice %0 {starts = array<i64: 2, 1>, steps = array<i64: 1, 1>} : tensor<8x64xf32> -> tensor<1x63xf32>
+  %7 = ait.matmul %h, %5 : (tensor<1x64xf32>, tensor<64x63xf32>) -> tensor<1x63xf32>
+  %8 = ait.add %7, %6 : tensor<1x63xf32>
+  return %3, %4, %8 : tensor<1x64xf32>, tensor<1x64xf32>, tensor<1x63xf32>
+}
+
+// CHECK-LABEL: func @input
+// CHECK: ait.slice %arg0
+// CHECK: ait.kernel <matmul>
+func.func @input(%x: tensor<8x64xf32>, %h: tensor<1x64xf32>, %w: tensor<64x64xf32>) -> tensor<1x64xf32> {
+  %0 = ait.slice %x {starts = array<i64: 3, 0>, steps = array<i64: 1, 1>} : tensor<8x64xf32> -> tensor<1x64xf32>
+  %1 = ait.matmul %h, %w : (tensor<1x64xf32>, tensor<64x64xf32>) -> tensor<1x64xf32>
+  %2 = ait.add %1, %0 : tensor<1x64xf32>
+  return %2 : tensor<1x64xf32>
+}
+
+// CHECK-LABEL: func @written
+// CHECK: ait.kernel <loop>(%arg0)
+// CHECK: ait.kernel <matmul>
+func.func @written(%x: tensor<8x64xf32>, %h: tensor<1x64xf32>, %w: tensor<64x64xf32>) -> (tensor<1x64xf32>, tensor<8x64xf32>) {
+  %0 = ait.slice %x {starts = array<i64: 3, 0>, steps = array<i64: 1, 1>} : tensor<8x64xf32> -> tensor<1x64xf32>
+  %1 = ait.matmul %h, %w : (tensor<1x64xf32>, tensor<64x64xf32>) -> tensor<1x64xf32>
+  %2 = ait.add %1, %0 : tensor<1x64xf32>
+  %3 = ait.fallback %x {trace_ops = array<i64: 0>, operators = ["aten::sort"], reasons = ["none"], input_values = array<i64: 0>, output_values = array<i64: 1>} : (tensor<8x64xf32>) -> tensor<8x64xf32>
+  return %2, %3 : tensor<1x64xf32>, tensor<8x64xf32>
+}

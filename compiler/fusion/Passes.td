@@ -11,7 +11,8 @@ def FormKernels : Pass<"ait-form-kernels", "mlir::func::FuncOp"> {
     the operations that are left are grouped into loops. What is cheap to
     compute again, such as fills and broadcasts, is copied into each kernel that
     reads it, and the original may stay behind without a reader. Otherwise the
-    function then has only constants, kernels, reshapes, fallbacks and launches.
+    function then has only constants, kernels, reshapes, fallbacks, launches and
+    slices that are one run of the memory of an input or of what a kernel computes.
   }];
   let dependentDialects = ["mlir::ait::AitDialect"];
   let options = [

@@ -7,6 +7,7 @@
 #include "compiler/dialect/ElementTypes.h"
 #include "compiler/dialect/KernelAttributes.h"
 #include "compiler/dialect/SizeExpressions.h"
+#include "compiler/dialect/SlicedMemory.h"
 #include "compiler/fusion/KernelFunction.h"
 #include "runtime/plan/plan.h"
 #include "llvm/ADT/DenseMap.h"
@@ -93,12 +94,16 @@ int PlanBuilder::constantValue(ait::ConstantOp op,
 int PlanBuilder::lookUp(Value value, const PackingProto &packing) {
   if (auto constant = value.getDefiningOp<ait::ConstantOp>())
     return constantValue(constant, packing);
-  if (auto reshape = value.getDefiningOp<ait::ReshapeOp>();
-      reshape && !values.contains(value)) {
+  Operation *view = value.getDefiningOp();
+  if (isa_and_nonnull<ait::ReshapeOp, ait::SliceOp>(view) &&
+      !values.contains(value)) {
     ValueProto alias;
     alias.set_storage(ValueProto::ALIAS);
-    alias.set_index(lookUp(reshape.getInput(), PackingProto()));
-    *alias.mutable_type() = toProto(reshape.getType());
+    alias.set_index(lookUp(view->getOperand(0), PackingProto()));
+    *alias.mutable_type() = toProto(cast<RankedTensorType>(value.getType()));
+    if (auto slice = dyn_cast<ait::SliceOp>(view))
+      *alias.mutable_offset() =
+          ToProto(ait::toSizeExpression(*ait::findOffsetInMemory(slice)));
     const bool constant = isConstant[alias.index()];
     values[value] = addValue(std::move(alias), constant);
   }
@@ -293,7 +298,7 @@ absl::StatusOr<ExecutablePlan> PlanBuilder::build() {
   for (Operation &op : main.getBody().front()) {
     absl::Status status =
         llvm::TypeSwitch<Operation *, absl::Status>(&op)
-            .Case<ait::ConstantOp, ait::ReshapeOp>(
+            .Case<ait::ConstantOp, ait::ReshapeOp, ait::SliceOp>(
                 [](auto) { return absl::OkStatus(); })
             .Case([&](ait::LaunchOp launch) { return addLaunch(launch); })
             .Case([&](ait::FallbackOp fallback) {

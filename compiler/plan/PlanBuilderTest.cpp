@@ -78,6 +78,30 @@ func.func @main(%x: tensor<4xf32>) -> tensor<2x2xf32> {
   EXPECT_EQ(plan->values(plan->output_values(0)).storage(), ValueProto::ALIAS);
 }
 
+TEST_F(PlanBuilderTest, APartOfAResultIsReadInItsMemory) {
+  auto plan = build((std::string(kRelu) + R"(
+func.func private @all(%x: tensor<3x4xf32>) -> tensor<3x4xf32> attributes {ait.kind = #ait.kind<loop>} {
+  %0 = ait.relu %x : tensor<3x4xf32>
+  return %0 : tensor<3x4xf32>
+}
+func.func @main(%x: tensor<3x4xf32>) -> tensor<4xf32> {
+  %0 = ait.launch @all(%x) : (tensor<3x4xf32>) -> tensor<3x4xf32>
+  %1 = ait.slice %0 {starts = array<i64: 2, 0>, steps = array<i64: 1, 1>} : tensor<3x4xf32> -> tensor<1x4xf32>
+  %2 = ait.reshape %1 : tensor<1x4xf32> -> tensor<4xf32>
+  %3 = ait.launch @relu(%2) : (tensor<4xf32>) -> tensor<4xf32>
+  return %3 : tensor<4xf32>
+})")
+                        .c_str());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_TRUE(ValidatePlan(*plan).ok()) << ValidatePlan(*plan);
+  const ValueProto &row = plan->values(plan->steps(1).inputs(0));
+  const ValueProto &part = plan->values(row.index());
+  EXPECT_FALSE(row.has_offset());
+  EXPECT_EQ(part.storage(), ValueProto::ALIAS);
+  EXPECT_EQ(part.offset().value(), 8);
+  EXPECT_EQ(part.index(), plan->steps(0).outputs(0));
+}
+
 TEST_F(PlanBuilderTest, WorkOnConstantsIsDoneAtLoad) {
   auto plan = build((std::string(kRelu) + R"(
 func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {

@@ -31,7 +31,7 @@ namespace aitune::frontend {
 // as long as the number is the same (entries of the cache have the build in
 // their keys). artifact_version_test.cc asks for the number when a file changes
 // that defines any of this.
-constexpr int kArtifactVersion = 5;
+constexpr int kArtifactVersion = 6;
 
 struct ArtifactBlobs {
   std::string model;      // CompiledModelProto

@@ -331,7 +331,7 @@ TEST(Recurrent, AnLstmHasOneProductForAllStepsAndOneForEach) {
   EXPECT_EQ(Count(text, "ait.matmul"), 1 + 5);
   EXPECT_THAT(
       text,
-      HasSubstr("(tensor<2x5x3xf32>, tensor<16x3xf32>) -> tensor<2x5x16xf32>"));
+      HasSubstr("(tensor<5x2x3xf32>, tensor<16x3xf32>) -> tensor<5x2x16xf32>"));
   EXPECT_EQ(Count(text, "ait.tanh"), 2 * 5);
 }
 

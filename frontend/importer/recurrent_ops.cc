@@ -173,26 +173,29 @@ absl::StatusOr<Layers> ReadLayers(OpImporter& call, CellKind kind) {
   return net;
 }
 
-// One layer in one direction over `input`; the state after its last step is
-// left in `state`. The result is [.., .., H] in the input's order of axes.
+// One layer in one direction over `input` [T, B, I]; the state after its last
+// step is left in `state`. The result is [T, B, H]. The first axis is the
+// steps', so that each step's part lies in one piece.
 Value RunLayer(OpImporter& call, const Layers& net, const CellWeights& weights,
                Value input, bool backwards, CellState& state) {
-  const int64_t time = net.batch_first ? 1 : 0;
   Value from_input =
       call.Linear(input, weights.input, InputBias(call, net.kind, weights));
   SmallVector<Value> outputs(net.steps);
   for (int64_t i = 0; i < net.steps; ++i) {
     const int64_t t = backwards ? net.steps - 1 - i : i;
-    Value part = call.Squeeze(call.Slice(from_input, time, t, 1), {time});
+    Value part = call.Squeeze(call.Slice(from_input, 0, t, 1), {0});
     state = Step(call, net.kind, weights, part, state);
-    outputs[t] = call.Unsqueeze(state.hidden, time);
+    outputs[t] = call.Unsqueeze(state.hidden, 0);
   }
-  return call.Concat(outputs, time);
+  return call.Concat(outputs, 0);
 }
 
 absl::Status BuildLayers(OpImporter& call, CellKind kind) {
   AITUNE_ASSIGN_OR_RETURN(Layers net, ReadLayers(call, kind));
-  Value sequence = net.input;
+  auto swapped = [&](Value value) {
+    return net.batch_first ? call.Transpose(value, 0, 1) : value;
+  };
+  Value sequence = swapped(net.input);
   SmallVector<Value> hidden, cell;
   for (int64_t layer = 0; layer < net.layers; ++layer) {
     SmallVector<Value> directions;
@@ -211,7 +214,7 @@ absl::Status BuildLayers(OpImporter& call, CellKind kind) {
     }
     sequence = call.Concat(directions, 2);
   }
-  AITUNE_RETURN_IF_ERROR(call.SetResult(sequence));
+  AITUNE_RETURN_IF_ERROR(call.SetResult(swapped(sequence)));
   AITUNE_RETURN_IF_ERROR(call.SetResult(call.Concat(hidden, 0), 1));
   return kind == CellKind::kLstm ? call.SetResult(call.Concat(cell, 0), 2)
                                  : absl::OkStatus();

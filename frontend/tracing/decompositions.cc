@@ -13,76 +13,6 @@ namespace {
 using Arguments = std::vector<ProbedRef>;
 using Kind = ProbedValue::Kind;
 
-// Recurrent layers: the projections of all inputs at once, then step by step.
-constexpr char kRecurrent[] = R"(
-def lstm(input: Tensor, hx: List[Tensor], params: List[Tensor], has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool, batch_first: bool) -> Tuple[Tensor, Tensor, Tensor]:
-  x = input.transpose(0, 1) if batch_first else input
-  directions = 2 if bidirectional else 1
-  stride = 4 if has_biases else 2
-  last_h: List[Tensor] = []
-  last_c: List[Tensor] = []
-  for layer in range(num_layers):
-    outputs: List[Tensor] = []
-    for direction in range(directions):
-      k = layer * directions + direction
-      input_bias: Optional[Tensor] = None
-      hidden_bias: Optional[Tensor] = None
-      if has_biases:
-        input_bias = params[k * stride + 2]
-        hidden_bias = params[k * stride + 3]
-      projected = torch.linear(x, params[k * stride], input_bias)
-      h = hx[0].select(0, k)
-      c = hx[1].select(0, k)
-      steps: List[Tensor] = []
-      for i in range(x.size(0)):
-        t = i if direction == 0 else x.size(0) - 1 - i
-        gates = projected.select(0, t) + torch.linear(h, params[k * stride + 1], hidden_bias)
-        parts = gates.chunk(4, 1)
-        c = torch.sigmoid(parts[1]) * c + torch.sigmoid(parts[0]) * torch.tanh(parts[2])
-        h = torch.sigmoid(parts[3]) * torch.tanh(c)
-        steps.append(h)
-      if direction == 1:
-        steps.reverse()
-      outputs.append(torch.stack(steps))
-      last_h.append(h)
-      last_c.append(c)
-    x = outputs[0] if directions == 1 else torch.cat(outputs, 2)
-  return x.transpose(0, 1) if batch_first else x, torch.stack(last_h), torch.stack(last_c)
-
-def gru(input: Tensor, hx: Tensor, params: List[Tensor], has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool, batch_first: bool) -> Tuple[Tensor, Tensor]:
-  x = input.transpose(0, 1) if batch_first else input
-  directions = 2 if bidirectional else 1
-  stride = 4 if has_biases else 2
-  last_h: List[Tensor] = []
-  for layer in range(num_layers):
-    outputs: List[Tensor] = []
-    for direction in range(directions):
-      k = layer * directions + direction
-      input_bias: Optional[Tensor] = None
-      hidden_bias: Optional[Tensor] = None
-      if has_biases:
-        input_bias = params[k * stride + 2]
-        hidden_bias = params[k * stride + 3]
-      projected = torch.linear(x, params[k * stride], input_bias)
-      h = hx.select(0, k)
-      steps: List[Tensor] = []
-      for i in range(x.size(0)):
-        t = i if direction == 0 else x.size(0) - 1 - i
-        from_x = projected.select(0, t).chunk(3, 1)
-        from_h = torch.linear(h, params[k * stride + 1], hidden_bias).chunk(3, 1)
-        reset = torch.sigmoid(from_x[0] + from_h[0])
-        update = torch.sigmoid(from_x[1] + from_h[1])
-        new = torch.tanh(from_x[2] + reset * from_h[2])
-        h = (h - new) * update + new
-        steps.append(h)
-      if direction == 1:
-        steps.reverse()
-      outputs.append(torch.stack(steps))
-      last_h.append(h)
-    x = outputs[0] if directions == 1 else torch.cat(outputs, 2)
-  return x.transpose(0, 1) if batch_first else x, torch.stack(last_h)
-)";
-
 // Attention layers of PyTorch's fast path, without masks.
 constexpr char kAttention[] = R"(
 def self_attention(x: Tensor, embed_dim: int, num_head: int, qkv_weight: Tensor, qkv_bias: Tensor, proj_weight: Tensor, proj_bias: Tensor) -> Tensor:
@@ -173,35 +103,6 @@ std::optional<int64_t> UniformInteger(const ProbedValue& value) {
   return std::nullopt;
 }
 
-// The arguments of a recurrent layer over a dense sequence of moderate static
-// length, without projections of its state.
-bool IsUnrollable(const Arguments& arguments) {
-  // More steps than this make a program that takes longer to compile than a
-  // call of LibTorch's operator is slow.
-  constexpr int64_t kMaxSteps = 1024;
-  if (arguments.size() != 9 || !arguments[0]->IsTensor() ||
-      !arguments[0]->has_type)
-    return false;
-  const auto biases = UniformInteger(*arguments[3]),
-             layers = UniformInteger(*arguments[4]),
-             train = UniformInteger(*arguments[6]),
-             bidirectional = UniformInteger(*arguments[7]),
-             batch_first = UniformInteger(*arguments[8]);
-  if (!biases || !layers || !train || !bidirectional || !batch_first ||
-      *train != 0)
-    return false;
-  const std::vector<SizeExpression>& sizes = arguments[0]->type.sizes;
-  if (sizes.size() != 3) return false;
-  const std::optional<int64_t> length =
-      sizes[*batch_first != 0 ? 1 : 0].constant();
-  const int64_t stacks = *layers * (*bidirectional != 0 ? 2 : 1);
-  if (!length || *length < 1 || *length > kMaxSteps ||
-      *length * stacks > kMaxSteps)
-    return false;
-  return static_cast<int64_t>(arguments[2]->elements.size()) ==
-         stacks * (*biases != 0 ? 4 : 2);
-}
-
 // nn.MultiheadAttention of one tensor with itself, no mask, no weights asked.
 bool IsPlainSelfAttention(const Arguments& arguments) {
   return arguments.size() == 13 && arguments[0] == arguments[1] &&
@@ -279,8 +180,6 @@ struct Decomposition {
 const std::map<std::string, Decomposition>& Decompositions() {
   static const auto* const kDecompositions =
       new std::map<std::string, Decomposition>{
-          {"aten::lstm.input", {IsUnrollable, kRecurrent, "lstm"}},
-          {"aten::gru.input", {IsUnrollable, kRecurrent, "gru"}},
           {"aten::_native_multi_head_attention",
            {IsPlainSelfAttention, kAttention, "multi_head_attention"}},
           {"aten::_transformer_encoder_layer_fwd",

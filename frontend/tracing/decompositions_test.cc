@@ -1,5 +1,4 @@
 // Whole layers written out: equal to LibTorch's own operators.
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/autocast.h"
 #include "frontend/trace/print_trace.h"
@@ -13,64 +12,6 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-TEST(Decompositions, Lstm) {
-  for (const std::string flags : {"True, 2, 0.0, False, False, True",
-                                  "False, 1, 0.0, False, False, False",
-                                  "True, 2, 0.0, False, True, True"}) {
-    const bool bidirectional = absl::StrContains(flags, "False, True, ");
-    const bool biases = flags[0] == 'T';
-    const int layers = flags.find("2,") != std::string::npos ? 2 : 1;
-    std::string body = "  p: List[Tensor] = []\n";
-    for (int layer = 0; layer < layers; ++layer) {
-      for (int direction = 0; direction < (bidirectional ? 2 : 1);
-           ++direction) {
-        const int width = layer == 0 ? 5 : bidirectional ? 8 : 4;
-        absl::StrAppend(
-            &body, "  p.append(torch.arange(", 16 * width, ").view(16, ", width,
-            ").sin() * 0.3)\n",
-            "  p.append(torch.arange(64).view(16, 4).cos() * 0.3)\n");
-        if (biases)
-          absl::StrAppend(&body,
-                          "  p.append(torch.arange(16).sin())\n  "
-                          "p.append(torch.arange(16).cos())\n");
-      }
-    }
-    const std::string states = absl::StrCat(layers * (bidirectional ? 2 : 1));
-    const std::string source =
-        absl::StrCat("def forward(self, x: Tensor, h: Tensor, c: Tensor):\n",
-                     body, "  return torch.lstm(x, [h, c], p, ", flags, ")\n");
-    const auto trace = TraceAndCompare(
-        source, {"float32[3,3,5]", "float32[" + states + ",3,4]",
-                 "float32[" + states + ",3,4]"});
-    ASSERT_TRUE(trace.ok()) << trace.status() << source;
-    EXPECT_THAT(OpNames(*trace), Not(Contains(HasSubstr("lstm"))));
-    EXPECT_EQ(FallbackCount(*trace), 0);
-  }
-}
-
-TEST(Decompositions, Gru) {
-  const auto trace = TraceAndCompare(R"(
-def forward(self, x: Tensor, h: Tensor):
-  p = [torch.arange(60).view(12, 5).sin(), torch.arange(48).view(12, 4).cos(), torch.arange(12).sin(), torch.arange(12).cos()]
-  q = [torch.arange(60).view(12, 5).cos(), torch.arange(48).view(12, 4).sin(), torch.arange(12).cos(), torch.arange(12).sin()]
-  return torch.gru(x, h, p + q, True, 1, 0.0, False, True, True)
-)",
-                                     {"float32[3,7,5]", "float32[2,3,4]"});
-  ASSERT_TRUE(trace.ok()) << trace.status();
-  EXPECT_THAT(OpNames(*trace), Not(Contains(HasSubstr("gru"))));
-}
-
-TEST(Decompositions, LongSequencesStayWhole) {
-  const auto trace = TraceAndCompare(R"(
-def forward(self, x: Tensor, h: Tensor):
-  p = [torch.arange(15).view(3, 5).sin(), torch.arange(3).view(3, 1).cos()]
-  return torch.gru(x, h, p, False, 1, 0.0, False, False, True)
-)",
-                                     {"float32[1,2000,5]", "float32[1,1,1]"});
-  ASSERT_TRUE(trace.ok()) << trace.status();
-  EXPECT_THAT(OpNames(*trace), Contains("aten::gru.input"));
-}
 
 // LibTorch multiplies long rows where there are more than 25, so that none has
 // an error that it has not.

@@ -258,10 +258,12 @@ void CudaInstance::CountBytes() {
 void CudaInstance::Patch(Context& context, absl::Span<void* const> inputs,
                          absl::Span<void* const> outputs) const {
   for (const BufferSlots::Patch& slot : slots_.inputs) {
-    context.buffers[slot.slot] = inputs[slot.index];
+    context.buffers[slot.slot] =
+        static_cast<char*>(inputs[slot.index]) + slot.offset;
   }
   for (const BufferSlots::Patch& slot : slots_.outputs) {
-    context.buffers[slot.slot] = outputs[slot.index];
+    context.buffers[slot.slot] =
+        static_cast<char*>(outputs[slot.index]) + slot.offset;
   }
 }
 
@@ -312,14 +314,16 @@ absl::Status CudaInstance::Enqueue(Context& context, CUstream stream,
 absl::Status CudaInstance::CopyValue(const Context& context,
                                      absl::Span<void* const> outputs,
                                      const ValueCopy& copy) const {
-  const Placement& place = layout_.placement(copy.value);
+  const Placement place = layout_.placement(copy.value);
   const void* from = nullptr;
   if (place.kind == Placement::Kind::kArena)
     from = context.arena.data() + place.offset;
-  if (place.kind == Placement::Kind::kOutput) from = outputs[place.index];
+  if (place.kind == Placement::Kind::kOutput)
+    from = static_cast<const char*>(outputs[place.index]) + place.offset;
   for (const BufferSlots::Patch& slot : slots_.lent) {
     if (slot.index == plan_.values()[copy.value].root)
-      from = context.buffers[slot.slot];
+      from = static_cast<const char*>(context.buffers[slot.slot]) -
+             slot.offset + place.offset;
   }
   if (from == nullptr)
     return absl::InvalidArgumentError(absl::StrCat(
@@ -333,7 +337,8 @@ absl::Status CudaInstance::CopyValue(const Context& context,
 void CudaInstance::PatchLent(int32_t value, void* data,
                              Context& context) const {
   for (const BufferSlots::Patch& slot : slots_.lent) {
-    if (slot.index == value) context.buffers[slot.slot] = data;
+    if (slot.index == value)
+      context.buffers[slot.slot] = static_cast<char*>(data) + slot.offset;
   }
 }
 

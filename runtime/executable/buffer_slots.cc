@@ -8,7 +8,7 @@ BufferSlots BufferSlots::Number(const LoadedPlan& plan,
   BufferSlots slots;
   auto add = [&](int32_t value) {
     const int32_t slot = static_cast<int32_t>(slots.fixed.size());
-    const Placement& placement = layout.placement(value);
+    const Placement placement = layout.placement(value);
     slots.fixed.push_back(nullptr);
     switch (placement.kind) {
       case Placement::Kind::kFixed:
@@ -18,13 +18,14 @@ BufferSlots BufferSlots::Number(const LoadedPlan& plan,
         slots.arena.push_back({slot, 0, placement.offset});
         break;
       case Placement::Kind::kInput:
-        slots.inputs.push_back({slot, placement.index, 0});
+        slots.inputs.push_back({slot, placement.index, placement.offset});
         break;
       case Placement::Kind::kOutput:
-        slots.outputs.push_back({slot, placement.index, 0});
+        slots.outputs.push_back({slot, placement.index, placement.offset});
         break;
       case Placement::Kind::kLent:
-        slots.lent.push_back({slot, plan.values()[value].root, 0});
+        slots.lent.push_back(
+            {slot, plan.values()[value].root, placement.offset});
         break;
       case Placement::Kind::kNone:
         break;

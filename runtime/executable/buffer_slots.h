@@ -20,7 +20,7 @@ struct BufferSlots {
     int32_t slot = 0;  // index of the slot
     // Index of the input, output or KernelCheck; the value that is lent.
     int32_t index = 0;
-    int64_t offset = 0;  // bytes from the beginning of the arena
+    int64_t offset = 0;  // bytes from the beginning of that memory
   };
 
   // Numbers the slots: for each step its inputs, then its outputs, then its

@@ -229,12 +229,15 @@ absl::Status Instance::Patch(absl::Span<const TensorView> inputs,
     context.patched_for = arena;
   }
   for (const BufferSlots::Patch& patch : slots_.inputs) {
-    buffers[patch.slot] = inputs[patch.index].data;
+    buffers[patch.slot] =
+        static_cast<char*>(inputs[patch.index].data) + patch.offset;
   }
   context.outputs = outputs;
   for (const BufferSlots::Patch& patch : slots_.outputs) {
     const auto* tensor = std::get_if<TensorView>(&outputs[patch.index]);
-    buffers[patch.slot] = tensor == nullptr ? nullptr : tensor->data;
+    buffers[patch.slot] = tensor == nullptr
+                              ? nullptr
+                              : static_cast<char*>(tensor->data) + patch.offset;
   }
   return absl::OkStatus();
 }
@@ -302,19 +305,20 @@ absl::Status Instance::RunPart(absl::Span<const TensorView> inputs,
   AITUNE_RETURN_IF_ERROR(Patch(inputs, outputs, context));
   AITUNE_RETURN_IF_ERROR(RunSteps(steps, context, nullptr));
   for (const ValueCopy& copy : copies) {
-    const Placement& place = layout_.placement(copy.value);
+    const Placement place = layout_.placement(copy.value);
     const void* from = nullptr;
     if (place.kind == Placement::Kind::kArena)
       from = context.arena.data() + place.offset;
     for (const BufferSlots::Patch& patch : slots_.lent) {
       if (patch.index == plan_.values()[copy.value].root)
-        from = context.buffers[patch.slot];
+        from = static_cast<const char*>(context.buffers[patch.slot]) -
+               patch.offset + place.offset;
     }
     if (const auto* tensor =
             place.kind == Placement::Kind::kOutput
                 ? std::get_if<TensorView>(&outputs[place.index])
                 : nullptr)
-      from = tensor->data;
+      from = static_cast<const char*>(tensor->data) + place.offset;
     if (from == nullptr)
       return absl::InvalidArgumentError(absl::StrCat(
           "value ", copy.value, " can't be copied: no step writes it"));
@@ -399,7 +403,8 @@ absl::Status Instance::RunRegion(int step, Context& context) const {
       for (const BufferSlots::Patch& patch : slots_.lent) {
         if (patch.index == value)
           context.buffers[patch.slot] =
-              std::get<TensorView>(region.outputs[i]).data;
+              static_cast<char*>(std::get<TensorView>(region.outputs[i]).data) +
+              patch.offset;
       }
     }
   }

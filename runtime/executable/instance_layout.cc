@@ -32,6 +32,7 @@ absl::StatusOr<InstanceLayout> InstanceLayout::Analyze(
   }
   layout.sizes_.resize(values);
   layout.bytes_.assign(values, -1);
+  layout.offsets_.assign(values, 0);
   layout.placements_.resize(values);
   layout.first_.assign(values, -1);
   layout.last_.assign(values, -1);
@@ -51,36 +52,69 @@ absl::StatusOr<InstanceLayout> InstanceLayout::Analyze(
   return layout;
 }
 
+absl::Status InstanceLayout::Evaluate(const LoadedPlan& plan, int32_t value,
+                                      absl::Span<const int64_t> symbols) {
+  std::vector<int32_t> chain;  // the values from this one to its root
+  for (int32_t at = value; bytes_[at] < 0; at = plan.values()[at].index) {
+    chain.push_back(at);
+    if (plan.values()[at].storage != ValueProto::ALIAS) break;
+  }
+  for (auto i = chain.rbegin(); i != chain.rend(); ++i) {
+    const LoadedValue& evaluated = plan.values()[*i];
+    if (evaluated.storage == ValueProto::OPAQUE) continue;
+    absl::StatusOr<std::vector<int64_t>> sizes =
+        EvaluateSizes(evaluated.type.sizes, symbols);
+    if (!sizes.ok()) return InValue(*i, sizes.status());
+    const absl::StatusOr<int64_t> bytes =
+        TensorBytes(evaluated.type.dtype, *sizes);
+    if (!bytes.ok()) return InValue(*i, bytes.status());
+    if (*bytes > kMostBytes) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("value ", *i, " of the plan needs ", *bytes, " bytes"));
+    }
+    sizes_[*i] = *std::move(sizes);
+    bytes_[*i] = *bytes;
+    if (evaluated.storage == ValueProto::ALIAS)
+      AITUNE_RETURN_IF_ERROR(FindOffset(plan, *i, symbols));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status InstanceLayout::FindOffset(const LoadedPlan& plan, int32_t alias,
+                                        absl::Span<const int64_t> symbols) {
+  const LoadedValue& value = plan.values()[alias];
+  const int32_t whole = value.index;
+  offsets_[alias] = offsets_[whole];
+  if (!value.offset) {
+    if (bytes_[alias] == bytes_[whole]) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("value ", alias, " of the plan has ", bytes_[alias],
+                     " bytes, but value ", whole, ", whose memory it is, has ",
+                     bytes_[whole]));
+  }
+  if (bytes_[alias] == 0) return absl::OkStatus();
+  const absl::StatusOr<int64_t> elements = EvaluateSize(*value.offset, symbols);
+  if (!elements.ok()) return InValue(alias, elements.status());
+  int64_t offset = 0;
+  if (*elements < 0 ||
+      __builtin_mul_overflow(*elements, SizeInBytes(value.type.dtype),
+                             &offset) ||
+      offset > bytes_[whole] - bytes_[alias]) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("value ", alias, " of the plan has ", bytes_[alias],
+                     " bytes from the ", *elements, "th element of value ",
+                     whole, ", which has ", bytes_[whole], " bytes"));
+  }
+  offsets_[alias] += offset;
+  return absl::OkStatus();
+}
+
 absl::Status InstanceLayout::EvaluateUsed(const LoadedPlan& plan,
                                           const std::vector<LoadedStep>& steps,
                                           absl::Span<const int64_t> symbols) {
-  auto evaluate = [&](int32_t i) -> absl::Status {
-    const LoadedValue& value = plan.values()[i];
-    if (bytes_[i] >= 0 || value.storage == ValueProto::OPAQUE) {
-      return absl::OkStatus();
-    }
-    absl::StatusOr<std::vector<int64_t>> sizes =
-        EvaluateSizes(value.type.sizes, symbols);
-    if (!sizes.ok()) return InValue(i, sizes.status());
-    const absl::StatusOr<int64_t> bytes = TensorBytes(value.type.dtype, *sizes);
-    if (!bytes.ok()) return InValue(i, bytes.status());
-    if (*bytes > kMostBytes) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("value ", i, " of the plan needs ", *bytes, " bytes"));
-    }
-    sizes_[i] = *std::move(sizes);
-    bytes_[i] = *bytes;
-    return absl::OkStatus();
-  };
   auto use = [&](int32_t i) -> absl::Status {
     const int32_t root = roots_[i];
-    AITUNE_RETURN_IF_ERROR(evaluate(i));
-    AITUNE_RETURN_IF_ERROR(evaluate(root));
-    if (bytes_[i] != bytes_[root]) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "value ", i, " of the plan has ", bytes_[i], " bytes, but value ",
-          root, ", whose memory it is, has ", bytes_[root]));
-    }
+    AITUNE_RETURN_IF_ERROR(Evaluate(plan, i, symbols));
     Placement& placement = placements_[root];
     const LoadedValue& value = plan.values()[root];
     if (value.storage == ValueProto::INPUT) {
@@ -167,10 +201,11 @@ absl::Status InstanceLayout::PlaceOutputs(const LoadedPlan& plan,
         placement.index == in_output.index) {
       continue;
     }
-    if (placement.kind == Placement::Kind::kArena) {
+    if (placement.kind == Placement::Kind::kArena &&
+        bytes_[value] == bytes_[root]) {
       placement = in_output;
-    } else if (bytes_[root] > 0) {
-      copies_.push_back({in_output.index, value, bytes_[root]});
+    } else if (bytes_[value] > 0) {
+      copies_.push_back({in_output.index, value, bytes_[value]});
     }
   }
   return absl::OkStatus();
@@ -192,6 +227,7 @@ void InstanceLayout::FindInPlace(const LoadedPlan& plan,
       if (reads != 1 || placements_[from].kind != Placement::Kind::kArena ||
           placements_[to].kind != Placement::Kind::kArena ||
           last_[from] != static_cast<int32_t>(s) ||
+          bytes_[operand] != bytes_[from] ||
           sizes_[operand] != sizes_[output] ||
           plan.values()[operand].type.dtype !=
               plan.values()[output].type.dtype) {

@@ -30,11 +30,11 @@ struct Placement {
   };
   Kind kind = Kind::kNone;
   int32_t index = 0;   // index of the caller's input or output
-  int64_t offset = 0;  // bytes from the beginning of the arena
+  int64_t offset = 0;  // bytes from the beginning of that memory
 };
 
 // An output that is copied after the last step, because its value is an input,
-// a constant, lent, or another output too.
+// a constant, lent, a part of another value, or another output too.
 struct OutputCopy {
   int32_t output = 0;  // index of the caller's output
   int32_t value = 0;   // index of the value that is copied
@@ -45,7 +45,8 @@ class InstanceLayout {
  public:
   // `steps` are the plan's steps or, with `initialization`, those that run at
   // load. kInvalidArgument when sizes cannot be evaluated, an alias has
-  // another number of bytes than its value, or an output other sizes.
+  // another number of bytes than its value or is no part of it, or an output
+  // has other sizes.
   static absl::StatusOr<InstanceLayout> Analyze(
       const LoadedPlan& plan, const std::vector<LoadedStep>& steps,
       absl::Span<const int64_t> symbols, bool initialization);
@@ -66,8 +67,10 @@ class InstanceLayout {
 
   // The following may be called after Place. The memory and the sizes, in
   // elements, of a value; the sizes are empty if no step uses it.
-  const Placement& placement(int32_t value) const {
-    return placements_[roots_[value]];
+  Placement placement(int32_t value) const {
+    Placement placement = placements_[roots_[value]];
+    placement.offset += offsets_[value];
+    return placement;
   }
   const std::vector<int64_t>& sizes(int32_t value) const {
     return sizes_[value];
@@ -85,6 +88,12 @@ class InstanceLayout {
   absl::Status EvaluateUsed(const LoadedPlan& plan,
                             const std::vector<LoadedStep>& steps,
                             absl::Span<const int64_t> symbols);
+  // The sizes, bytes and offset of a value and of all that it is an alias of.
+  absl::Status Evaluate(const LoadedPlan& plan, int32_t value,
+                        absl::Span<const int64_t> symbols);
+  // Where an alias, whose bytes are known, begins in its root.
+  absl::Status FindOffset(const LoadedPlan& plan, int32_t alias,
+                          absl::Span<const int64_t> symbols);
   // Whether the value of an input has the sizes that calls are checked for: a
   // step reads as much memory as the value says.
   absl::Status CheckInput(const LoadedPlan& plan, int32_t value,
@@ -100,7 +109,9 @@ class InstanceLayout {
   std::vector<int32_t> roots_;  // each value's root: see StorageRoots
   std::vector<std::vector<int64_t>> sizes_;  // each value's sizes in elements
   std::vector<int64_t> bytes_;               // each value's bytes; -1: not used
-  std::vector<Placement> placements_;        // each root's place
+  std::vector<int64_t>
+      offsets_;  // each value's bytes from its root's beginning
+  std::vector<Placement> placements_;  // each root's place
   std::vector<int32_t> first_, last_;  // each root's steps; -1: never used
   std::vector<int> in_place_;  // the place of each step's input that its output
                                // overwrites; -1: none

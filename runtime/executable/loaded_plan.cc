@@ -275,6 +275,10 @@ absl::Status LoadedPlan::LoadValues(DeviceMemory* device) {
     if (value.storage == ValueProto::OPAQUE) continue;
     AITUNE_ASSIGN_OR_RETURN(value.type,
                             FromProto(proto.type(), plan_.symbols_size()));
+    if (proto.has_offset()) {
+      AITUNE_ASSIGN_OR_RETURN(value.offset,
+                              FromProto(proto.offset(), plan_.symbols_size()));
+    }
     if (value.storage == ValueProto::CONSTANT) {
       AITUNE_RETURN_IF_ERROR(LoadConstant(i));
       if (device != nullptr) {

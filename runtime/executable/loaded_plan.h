@@ -29,6 +29,8 @@ struct LoadedValue {
   bool persistent = false;
   int32_t root = 0;     // the value whose memory this one is: see StorageRoots
   PlanTensorType type;  // unset for OPAQUE
+  // Elements before the first one of an alias; unset for others.
+  std::optional<SizeExpression> offset;
   // The address of a root that is a constant (packed if the plan says so) or
   // persistent; null for others.
   void* fixed = nullptr;

@@ -69,6 +69,12 @@ class TestPlan {
   int Alias(int of, const Sizes& sizes, DataType dtype = DataType::kFloat32) {
     return Value(ValueProto::ALIAS, of, sizes, dtype);
   }
+  // An alias of the elements from `offset` on.
+  int Part(int of, const SizeExpression& offset, const Sizes& sizes) {
+    const int part = Alias(of, sizes);
+    *plan.mutable_values(part)->mutable_offset() = ToProto(offset);
+    return part;
+  }
   int Opaque() { return Value(ValueProto::OPAQUE, 0, {}); }
 
   Step* AddStep(const std::vector<int>& inputs, const std::vector<int>& outputs,

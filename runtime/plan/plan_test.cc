@@ -180,6 +180,13 @@ TEST(ValidatePlanTest, NamesWhatIsWrong) {
       {"value 4 is an alias of itself",
        [](auto& p) { p.mutable_values(4)->set_index(4); }},
       {"is opaque", [](auto& p) { p.mutable_values(4)->set_index(6); }},
+      {"value 4 is a part of value 2, which is known at load",
+       [](auto& p) {
+         p.mutable_values(4)->mutable_offset()->set_value(1);
+         p.mutable_values(4)->set_index(2);
+       }},
+      {"value 3 has an offset, but is no alias",
+       [](auto& p) { p.mutable_values(3)->mutable_offset()->set_value(1); }},
       {"value 5 is persistent, but its storage is OUTPUT",
        [](auto& p) { p.mutable_values(5)->set_persistent(true); }},
       {"value 3 is persistent, but has a dynamic size",

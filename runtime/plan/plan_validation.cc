@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -92,6 +93,9 @@ class PlanValidator {
           value.storage() != ValueProto::CONSTANT) {
         return PlanError(where, " has a packing, but is no constant");
       }
+      if (value.has_offset() && value.storage() != ValueProto::ALIAS) {
+        return PlanError(where, " has an offset, but is no alias");
+      }
       if (value.storage() == ValueProto::OPAQUE) continue;
       absl::StatusOr<PlanTensorType> type =
           FromProto(value.type(), symbol_count());
@@ -151,6 +155,11 @@ class PlanValidator {
           return PlanError(where, " is an alias of value ", value.index(),
                            ", but there are ", plan_.values_size(), " values");
         }
+        if (value.has_offset()) {
+          const absl::StatusOr<SizeExpression> offset =
+              FromProto(value.offset(), symbol_count());
+          if (!offset.ok()) return InPlan(where, offset.status());
+        }
         return absl::OkStatus();
       default:
         return absl::OkStatus();
@@ -161,6 +170,7 @@ class PlanValidator {
     // Follows each chain once: a value is done when its root is known.
     constexpr int32_t kUnknown = -1, kOnThisChain = -2;
     values_.roots.assign(plan_.values_size(), kUnknown);
+    values_.is_part.assign(plan_.values_size(), false);
     std::vector<int32_t> chain;
     for (int i = 0; i < plan_.values_size(); ++i) {
       chain.clear();
@@ -177,8 +187,18 @@ class PlanValidator {
       if (values_.roots[at] == kUnknown) values_.roots[at] = at;
       const int32_t root = values_.roots[at];
       const ValueProto& base = plan_.values(root);
+      // From the root's end of the chain.
+      std::reverse(chain.begin(), chain.end());
       for (int32_t value : chain) {
+        const ValueProto& alias = plan_.values(value);
         values_.roots[value] = root;
+        values_.is_part[value] =
+            alias.has_offset() || values_.is_part[alias.index()];
+        if (values_.is_part[value] &&
+            (base.storage() == ValueProto::CONSTANT || base.persistent())) {
+          return PlanError("value ", value, " is a part of value ", root,
+                           ", which is known at load");
+        }
         if (base.storage() == ValueProto::OPAQUE) {
           return PlanError("value ", value, " is an alias of value ", root,
                            ", which is opaque");

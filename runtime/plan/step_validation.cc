@@ -101,6 +101,10 @@ class StepValidator {
     AITUNE_RETURN_IF_ERROR(CheckIndex(value, "writes", where));
     const int32_t root = values_.roots[value];
     const ValueProto& base = plan_.values(root);
+    if (values_.is_part[value]) {
+      return PlanError(where, " writes value ", value,
+                       ", which is a part of another value");
+    }
     if (base.storage() == ValueProto::INPUT ||
         base.storage() == ValueProto::CONSTANT) {
       return PlanError(

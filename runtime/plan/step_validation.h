@@ -32,6 +32,8 @@ struct ValidValues {
   std::vector<std::optional<PlanTensorType>> types;
   // The value that each one is an alias of, in the end; itself for others.
   std::vector<int32_t> roots;
+  // Whether an alias is a part of its root's memory.
+  std::vector<bool> is_part;
 };
 
 // Whether a value is, or is an alias of, a packed constant.

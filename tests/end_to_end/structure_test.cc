@@ -128,6 +128,42 @@ def forward(self, x: Tensor):
 )",
      {"float32[2,5,8]"},
      {"*"}},
+    {"lstm_of_two_layers",
+     R"(
+def forward(self, x: Tensor):
+    params: List[Tensor] = []
+    for width in [8, 12]:
+        params.append(self.weight(48 * width, [48, width]) * 0.3)
+        params.append(self.weight(576, [48, 12]) * 0.3)
+    return torch.lstm(x, [x[0, :, :6].repeat([2, 1, 2]), torch.ones([2, 3, 12])], params, False, 2, 0.0, False, False, False)
+)",
+     {"float32[5,3,8]"}},
+    {"lstm_in_both_directions_with_projections",
+     R"(
+def forward(self, x: Tensor):
+    params: List[Tensor] = []
+    for direction in range(2):
+        params.append(self.weight(384, [48, 8]) * 0.3)
+        params.append(self.weight(240, [48, 5]) * 0.3)
+        params.append(self.weight(48, [48]))
+        params.append(self.weight(48, [48]) * 0.5)
+        params.append(self.weight(60, [5, 12]) * 0.3)
+    return torch.lstm(x, [torch.ones([2, 3, 5]), torch.zeros([2, 3, 12])], params, True, 1, 0.0, False, True, True)
+)",
+     {"float32[3,7,8]"}},
+    {"gru_in_both_directions",
+     R"(
+def forward(self, x: Tensor):
+    params: List[Tensor] = []
+    for k in range(4):
+        width = 8 if k < 2 else 24
+        params.append(self.weight(36 * width, [36, width]) * 0.3)
+        params.append(self.weight(432, [36, 12]) * 0.3)
+        params.append(self.weight(36, [36]))
+        params.append(self.weight(36, [36]) * 0.5)
+    return torch.gru(x, torch.ones([4, x.size(0), 12]) * 0.1, params, True, 2, 0.0, False, True, True)
+)",
+     {"float32[1..6,7,8]"}},
     {"lstm_written_out",
      R"(
 def forward(self, x: Tensor):

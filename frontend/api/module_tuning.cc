@@ -310,6 +310,8 @@ absl::StatusOr<aitune::TuneResult> Module::Choose(
   };
   request.batches = options.batches;
   request.timing = options.timing;
+  if (!device.is_gpu() && request.timing.settle_milliseconds == 0)
+    request.timing.settle_milliseconds = aitune::kSpinMilliseconds;
   std::unique_ptr<aitune::frontend::GpuClock> clock;
   if (device.is_gpu()) {
     AITUNE_ASSIGN_OR_RETURN(clock, aitune::frontend::GpuClock::Create(device));

@@ -241,6 +241,7 @@ absl::StatusOr<std::vector<TimingRow>> TimeSubject(
   };
   timing.milliseconds = options.seconds * 1e3;
   timing.max_rounds = 100000;
+  timing.settle_milliseconds = subject.device.is_gpu() ? 0 : kSpinMilliseconds;
   std::unique_ptr<frontend::GpuClock> clock;
   if (subject.device.is_gpu()) {
     AITUNE_ASSIGN_OR_RETURN(clock, frontend::GpuClock::Create(subject.device));

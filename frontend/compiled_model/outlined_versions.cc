@@ -67,8 +67,9 @@ std::string WhyNotFaster(const OutlinedProgram& program,
       [&] { return version.Run(program.sample()).status(); },
       [&] { return program.model().RunEager(program.sample()).status(); }};
   TimingOptions timing;
-  timing.min_rounds = 5;
+  timing.min_rounds = 3;
   timing.milliseconds = kTimingMilliseconds;
+  timing.settle_milliseconds = kSpinMilliseconds;
   const auto times = TimeInterleaved(runs, timing);
   // What the one raises the other does too, and no time is known.
   if (!times[0].ok() || !times[1].ok()) return "";

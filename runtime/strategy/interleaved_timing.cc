@@ -96,14 +96,23 @@ std::vector<absl::StatusOr<TimingSummary>> TimeInterleaved(
        ++round) {
     std::shuffle(order.begin(), order.end(), random);
     for (const size_t i : order) {
-      if (!statuses[i].ok()) continue;
-      if (options.before_call) statuses[i] = options.before_call();
-      if (!statuses[i].ok()) continue;
-      const absl::StatusOr<double> duration = clock(runs[i]);
-      statuses[i] = duration.status();
-      if (round < 0 || !duration.ok()) continue;
-      times[i].push_back(*duration);
-      spent += *duration;
+      double in_turn = 0, last = 0;  // milliseconds of calls
+      do {
+        if (!statuses[i].ok()) break;
+        if (options.before_call) statuses[i] = options.before_call();
+        if (!statuses[i].ok()) break;
+        const absl::StatusOr<double> duration = clock(runs[i]);
+        statuses[i] = duration.status();
+        if (!duration.ok()) break;
+        last = *duration;
+        const bool counts = round >= 0 && std::max(in_turn, last) >=
+                                              options.settle_milliseconds;
+        in_turn += last;
+        if (!counts) continue;
+        times[i].push_back(last);
+        spent += last;
+      } while (in_turn < 2 * options.settle_milliseconds &&
+               last < options.settle_milliseconds);
     }
   }
   std::vector<absl::StatusOr<TimingSummary>> summaries;

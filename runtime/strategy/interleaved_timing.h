@@ -8,6 +8,11 @@
 // bounds at 95 % confidence that assume nothing about the distribution (David
 // and Nagaraja, Order Statistics, 7.1), and the 99th percentile, because
 // services are judged by it.
+//
+// A function whose library lets idle threads spin would slow the next one,
+// which is another library: libgomp's, which LibTorch has, spin for some
+// milliseconds after each parallel loop (300,000 times, where OMP_WAIT_POLICY
+// is not set). So a function may be called for a while before its calls count.
 #ifndef AITUNE_RUNTIME_STRATEGY_INTERLEAVED_TIMING_H_
 #define AITUNE_RUNTIME_STRATEGY_INTERLEAVED_TIMING_H_
 
@@ -36,6 +41,10 @@ struct TimingSummary {
 // are none. Thread-safe.
 TimingSummary Summarize(std::vector<double> milliseconds);
 
+// Longer than threads of libgomp spin, in milliseconds: 4 to 9 on an EPYC with
+// AVX-512.
+constexpr double kSpinMilliseconds = 10;
+
 struct TimingOptions {
   int warmup_rounds = 3;  // rounds before the first one that is measured
   int min_rounds = 10;    // fewest measured rounds
@@ -44,6 +53,10 @@ struct TimingOptions {
   // no more rounds are run. Functions that are too slow for min_rounds in that
   // time stop after four times as long, but not before 3 rounds.
   double milliseconds = 2000;
+  // How long, in milliseconds, a function is called in its turn before its
+  // calls count; so long they do then. One that takes as long is called once a
+  // turn, as all are if this is 0.
+  double settle_milliseconds = 0;
   // Runs the function that it is given and returns its duration in
   // milliseconds, by a GPU's clock for example. Null: the system's steady
   // clock.

@@ -86,6 +86,33 @@ TEST_F(TimeInterleavedTest, RunsInTurn) {
   EXPECT_EQ(result[1]->median, 5);
 }
 
+// What another one's threads still do falls on calls that don't count.
+TEST_F(TimeInterleavedTest, CallsCountOnceTheMachineHasComeToRest) {
+  options_.warmup_rounds = 0;
+  options_.min_rounds = options_.max_rounds = 2;
+  options_.milliseconds = 1e9;
+  options_.settle_milliseconds = 10;
+  double rests = 0;  // when the threads of the other one come to rest
+  const auto disturbed = [&] {
+    clock_ += clock_ < rests ? 4 : 2;
+    return absl::OkStatus();
+  };
+  const auto spins = [&] {
+    clock_ += 3;
+    rests = clock_ + 9;
+    return absl::OkStatus();
+  };
+  const auto slow = [&] {
+    clock_ += 30;
+    return absl::OkStatus();
+  };
+  const auto result = TimeInterleaved({disturbed, spins, slow}, options_);
+  EXPECT_EQ(result[0]->mean, 2);
+  EXPECT_GE(result[0]->rounds, 8);
+  EXPECT_EQ(result[1]->rounds, 6);
+  EXPECT_EQ(result[2]->rounds, 2);
+}
+
 // Each comes after each other one, and itself, about equally often.
 TEST_F(TimeInterleavedTest, NoneAlwaysFollowsTheSame) {
   options_.min_rounds = options_.max_rounds = 3000;

@@ -278,5 +278,32 @@ TEST_F(ModuleTest, ADatabaseThatCantBeReadIsNoted) {
               testing::Contains(HasSubstr("the search of schedules: ")));
 }
 
+// Why no call runs a version is said.
+TEST_F(ModuleTest, StateThatLibTorchChangesIsNoted) {
+  torch::jit::Module net("Net");
+  net.register_attribute("training", c10::BoolType::get(), false);
+  net.register_attribute("was_called", c10::BoolType::get(), false);
+  net.define(R"(
+def forward(self, x: Tensor) -> List[Dict[str, Tensor]]:
+  if not self.was_called:
+    self.was_called = True
+  found: List[Dict[str, Tensor]] = []
+  for i in range(int((x[:, 0] > -9.0).sum())):
+    found.append({"row": x[i]})
+  for one in found:
+    one["row"] = one["row"] * 2
+  return found
+)");
+  model_ = std::make_shared<const Model>(*Model::FromModule(net));
+  auto module = Module::Wrap(model_, {});
+  ASSERT_TRUE(module->Record(ValueList({at::randn({2, 3})})).ok());
+  ASSERT_TRUE(
+      module->Tune(*aitune::OneBackend(), Quick("TorchInductorBackend")).ok());
+  const TuneReport report = module->report();
+  ASSERT_FALSE(report.backends.empty());
+  EXPECT_THAT(report.backends[0].notes,
+              testing::Contains(HasSubstr("changes its own state")));
+}
+
 }  // namespace
 }  // namespace ait

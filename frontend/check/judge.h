@@ -83,6 +83,7 @@ class Judge {
   const CheckOptions& options_;
   const Draws draws_;
   EagerRuns& eager_;
+  double other_seconds_ = 0;  // seconds that other runs of eager have taken
   std::unique_ptr<EagerRuns> with_casts_;
   // Made where a result differs on a GPU, and then run.
   std::unique_ptr<absl::StatusOr<Model>> tf32_model_;

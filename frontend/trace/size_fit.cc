@@ -348,6 +348,11 @@ std::optional<SizeExpression> SizeFitter::Fit(absl::Span<const int64_t> values,
       return quotient;
     }
   }
+  // Pairs: n (n - 1) / 2.
+  std::vector<int64_t> doubled;
+  for (const int64_t value : values) doubled.push_back(2 * value);
+  if (const std::optional<SizeExpression> polynomial = FitPolynomial(doubled))
+    return SizeExpression::Binary(Kind::kFloorDivide, *polynomial, 2);
   return std::nullopt;
 }
 

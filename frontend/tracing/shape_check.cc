@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <unordered_set>
 #include <utility>
@@ -13,6 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/fatal_operators.h"
+#include "frontend/trace/one_symbol_fit.h"
 #include "frontend/tracing/convolution_sizes.h"
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/operator_traits.h"
@@ -30,6 +33,8 @@ using Sizes = std::vector<std::vector<int64_t>>;
 
 // Points at which results are compared: all of a range up to this length.
 constexpr size_t kCheckedPoints = 160;
+// The same where the formula is wrong and one around the anchor is looked for.
+constexpr size_t kPointsAround = 4096;
 // An operator is really run to find the sizes of its results only if all of its
 // arguments together have at most kMaxElements elements, and then only at
 // kRealPoints of the points.
@@ -147,6 +152,41 @@ bool SaysNotImplemented(absl::string_view message) {
          absl::StrContains(message, "Could not run") ||
          absl::StrContains(message, "data is not allocated") ||
          absl::StrContains(message, "storage");
+}
+
+using ShapesBySize = std::map<int64_t, ShapesAt>;  // sizes by the one symbol
+// A formula of each axis of each result that is right for sizes of the symbol
+// around `anchor`, where there is one.
+std::map<std::pair<size_t, size_t>, SizeExpression> FormulasAround(
+    int symbol, int64_t anchor, const ShapesBySize& shapes) {
+  const ShapesAt& wanted = shapes.at(anchor);
+  const auto is_alike = [&](const ShapesAt& there) {
+    return there.known && !there.raises &&
+           std::equal(there.sizes.begin(), there.sizes.end(),
+                      wanted.sizes.begin(), wanted.sizes.end(),
+                      [](const auto& a, const auto& b) {
+                        return a.size() == b.size();
+                      });
+  };
+  auto begin = shapes.find(anchor), end = begin;
+  while (end != shapes.end() && is_alike(end->second)) ++end;
+  while (begin != shapes.begin() && is_alike(std::prev(begin)->second)) --begin;
+  std::map<std::pair<size_t, size_t>, SizeExpression> formulas;
+  for (size_t i = 0; i < wanted.sizes.size(); ++i) {
+    for (size_t axis = 0; axis < wanted.sizes[i].size(); ++axis) {
+      std::vector<int64_t> sizes, values;
+      for (auto at = begin; at != end; ++at) {
+        sizes.push_back(at->first);
+        values.push_back(at->second.sizes[i][axis]);
+      }
+      const auto place = std::lower_bound(sizes.begin(), sizes.end(), anchor);
+      if (const std::optional<SizeExpression> formula =
+              FitAround(symbol, sizes, values,
+                        static_cast<size_t>(place - sizes.begin())))
+        formulas.emplace(std::pair(i, axis), *formula);
+    }
+  }
+  return formulas;
 }
 
 }  // namespace
@@ -326,7 +366,19 @@ absl::Status Interpreter::CheckSizes(
   if (!fits(at_anchor, region_.anchor())) {
     if (at_anchor.raises) return ErrorAtAnchor(*query);
     // If the formula is wrong at some points, it may still be right around the
-    // anchor.
+    // anchor; or another one is, of what grows beyond a bound.
+    std::map<std::pair<size_t, size_t>, SizeExpression> around;
+    bool complete = false;
+    const std::vector<SizePoint> points =
+        region_.Points(query->symbols, kPointsAround, &complete);
+    if (complete && query->symbols.size() == 1) {
+      const auto symbol = static_cast<size_t>(query->symbols[0]);
+      ShapesBySize shapes;
+      for (const SizePoint& point : points)
+        shapes.emplace(point[symbol], FindShapes(*query, point));
+      around =
+          FormulasAround(query->symbols[0], region_.anchor()[symbol], shapes);
+    }
     const auto as_at_anchor = [&](absl::Span<const int64_t> point) {
       const ShapesAt there = FindShapes(*query, point);
       if (!there.known) return true;
@@ -339,7 +391,11 @@ absl::Status Interpreter::CheckSizes(
           const bool missed =
               i >= expected.size() || axis >= expected[i].size() ||
               expected[i][axis].Evaluate(region_.anchor()) != wanted[axis];
-          if (missed && there.sizes[i][axis] != wanted[axis]) return false;
+          const auto formula = around.find({i, axis});
+          const int64_t expected_there = formula == around.end()
+                                             ? wanted[axis]
+                                             : formula->second.Evaluate(point);
+          if (missed && there.sizes[i][axis] != expected_there) return false;
         }
       }
       return true;

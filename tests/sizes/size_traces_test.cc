@@ -189,6 +189,32 @@ TEST(SizeTracesTest, TheParityOfAHalfHasTwoTraces) {
             kLargest);
 }
 
+// As many rows as there are beyond a bound.
+TEST(SizeTracesTest, WhatElementsSelectBeyondABoundHasAFormula) {
+  for (const std::string rows :
+       {"x[torch.arange(n) > 50]", "(torch.arange(n) > 50).nonzero()",
+        "x[torch.where(torch.arange(n) > 50)[0]]"})
+    EXPECT_GE(CompareRegion(absl::StrCat("def forward(self, x: Tensor):\n  n = "
+                                         "x.size(0)\n  y = ",
+                                         rows, "\n  return y, y.size(0)\n"),
+                            {kLargest}, {90}),
+              kLargest - 52)
+        << rows;
+}
+
+TEST(SizeTracesTest, PairsHaveAFormula) {
+  for (const std::string indices :
+       {"torch.triu_indices(n, n, 1)", "torch.tril_indices(n, n, -1)",
+        "torch.combinations(torch.arange(n), 2).t()"})
+    EXPECT_GE(
+        CompareRegion(absl::StrCat("def forward(self, x: Tensor):\n  n = "
+                                   "x.size(0)\n  i = ",
+                                   indices, "\n  return x[i[0]] * x[i[1]]\n"),
+                      {kLargest}, {40}),
+        kLargest - 2)
+        << indices;
+}
+
 TEST(SizeTracesTest, WrittenPrograms) {
   for (const SizeProgram& program : WrittenPrograms()) {
     const int traces = CompareTraces(program);

@@ -115,6 +115,12 @@ absl::StatusOr<std::vector<StepTime>> CompiledBackend::Profile(
 std::vector<std::string> CompiledBackend::Notes() const {
   std::vector<std::string> notes = notes_.Texts();
   if (RunsEagerly()) notes.push_back(kRunsEagerly);
+  if (*changes_state_)
+    notes.push_back(
+        "LibTorch runs each call: the model changes its own state in a call, "
+        "or "
+        "in a part, that LibTorch runs, and compiled versions know the state "
+        "that they were made for");
   if (options_.libtorch_only) {
     std::set<std::string> reasons;
     for (const auto& version : LoadedVersions())

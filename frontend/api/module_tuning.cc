@@ -1,4 +1,6 @@
 // Module's samples, and the choice between backends by them.
+#include <ATen/Parallel.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -310,7 +312,8 @@ absl::StatusOr<aitune::TuneResult> Module::Choose(
   };
   request.batches = options.batches;
   request.timing = options.timing;
-  if (!device.is_gpu() && request.timing.settle_milliseconds == 0)
+  if (!device.is_gpu() && at::get_num_threads() > 1 &&
+      request.timing.settle_milliseconds == 0)
     request.timing.settle_milliseconds = aitune::kSpinMilliseconds;
   std::unique_ptr<aitune::frontend::GpuClock> clock;
   if (device.is_gpu()) {

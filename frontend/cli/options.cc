@@ -152,7 +152,7 @@ void AddTune(CLI::App& root, Options& options) {
           ->group(kCompileGroup);
   AddTolerance(*app, options, "Report");
   app->add_option("--seconds", options.seconds,
-                  "Most time to spend on timing, of which 100,000 rounds need "
+                  "Most time to spend on timing, of which 100,000 calls need "
                   "no more; 0: none; default: 6")
       ->type_name("S")
       ->check(NumberFrom(0, "a number of seconds"))
@@ -209,7 +209,7 @@ void AddBench(CLI::App& root, Options& options) {
       ->check(OneOf({"eager", "torchscript", "none"}))
       ->group("Report");
   app->add_option("--seconds", options.seconds,
-                  "Most time to spend on timing, of which 100,000 rounds need "
+                  "Most time to spend on timing, of which 100,000 calls need "
                   "no more; default: 6")
       ->type_name("S")
       ->check(NumberFrom(0, "a number of seconds"))

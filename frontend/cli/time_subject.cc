@@ -1,5 +1,6 @@
 #include "frontend/cli/time_subject.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/core/ivalue.h>
 
 #include <limits>
@@ -241,7 +242,8 @@ absl::StatusOr<std::vector<TimingRow>> TimeSubject(
   };
   timing.milliseconds = options.seconds * 1e3;
   timing.max_rounds = 100000;
-  timing.settle_milliseconds = subject.device.is_gpu() ? 0 : kSpinMilliseconds;
+  if (!subject.device.is_gpu() && at::get_num_threads() > 1)
+    timing.settle_milliseconds = kSpinMilliseconds;
   std::unique_ptr<frontend::GpuClock> clock;
   if (subject.device.is_gpu()) {
     AITUNE_ASSIGN_OR_RETURN(clock, frontend::GpuClock::Create(subject.device));

@@ -306,6 +306,29 @@ TEST(Resize, BilinearKeepsAtensScale) {
   EXPECT_THAT(maker.Import(), HasSubstr("scale_w = 5.000000e-01 : f64"));
 }
 
+TEST(Recurrent, StatesOfAnotherBatchAreLeftToLibTorch) {
+  TraceMaker maker;
+  ValueId x = maker.Input(kF32, {2, 5, 3}), h = maker.Input(kF32, {1, 1, 4});
+  std::vector<ValueId> params = {maker.Weight(kF32, {12, 3}),
+                                 maker.Weight(kF32, {12, 4})};
+  const std::vector<ValueId> results =
+      maker.Call("aten::gru.input",
+                 {{"input", x},
+                  {"hx", h},
+                  {"params", params},
+                  {"has_biases", false},
+                  {"num_layers", Int(1)},
+                  {"dropout", 0.0},
+                  {"train", false},
+                  {"bidirectional", false},
+                  {"batch_first", true}},
+                 {{kF32, {2, 5, 4}}, {kF32, {1, 2, 4}}});
+  for (ValueId result : results) maker.Output(result);
+  maker.Import();
+  EXPECT_EQ(maker.Reason(),
+            "the sizes of the states or of the weights don't fit the input's");
+}
+
 TEST(Recurrent, AnLstmHasOneProductForAllStepsAndOneForEach) {
   TraceMaker maker;
   ValueId x = maker.Input(kF32, {2, 5, 3}), h = maker.Input(kF32, {1, 2, 4}),

@@ -104,6 +104,40 @@ struct Layers {
   bool batch_first = false;
 };
 
+// States and weights of other sizes are the operator's to refuse: oneDNN's
+// reads beyond them.
+absl::Status CheckSizes(OpImporter& call, const Layers& net) {
+  using Sizes = SmallVector<AffineExpr>;
+  const Sizes input = call.SizesOf(net.input);
+  const AffineExpr batch = input[net.batch_first ? 0 : 1];
+  const CellWeights& first = net.weights[0];
+  const AffineExpr rows = call.SizesOf(first.input)[0],
+                   hidden = rows.floorDiv(GatesOf(net.kind)),
+                   given = first.projection ? call.SizesOf(first.projection)[0]
+                                            : hidden,
+                   cells = mlir::getAffineConstantExpr(
+                       static_cast<int64_t>(net.weights.size()),
+                       rows.getContext());
+  auto fits = [&](Value value, const Sizes& sizes) {
+    return !value || call.SameSizes(call.SizesOf(value), sizes);
+  };
+  bool all = fits(net.hidden, {cells, batch, given}) &&
+             fits(net.cell, {cells, batch, hidden});
+  for (auto [index, weights] : llvm::enumerate(net.weights)) {
+    const bool is_first = static_cast<int64_t>(index) < net.directions;
+    const AffineExpr width = is_first ? input[2] : given * net.directions;
+    all &= fits(weights.input, {rows, width}) &&
+           fits(weights.hidden, {rows, given}) &&
+           fits(weights.input_bias, {rows}) &&
+           fits(weights.hidden_bias, {rows}) &&
+           fits(weights.projection, {given, hidden});
+  }
+  return all ? absl::OkStatus()
+             : Reject(
+                   "the sizes of the states or of the weights don't fit the "
+                   "input's");
+}
+
 absl::StatusOr<Layers> ReadLayers(OpImporter& call, CellKind kind) {
   Layers net;
   net.kind = kind;
@@ -158,6 +192,7 @@ absl::StatusOr<Layers> ReadLayers(OpImporter& call, CellKind kind) {
     AITUNE_RETURN_IF_ERROR(CheckWeights(call, kind, weights));
     net.weights.push_back(weights);
   }
+  AITUNE_RETURN_IF_ERROR(CheckSizes(call, net));
   const std::optional<int64_t> steps =
       call.StaticSize(call.SizesOf(net.input)[net.batch_first ? 1 : 0]);
   if (!steps)

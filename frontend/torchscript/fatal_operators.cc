@@ -1,6 +1,7 @@
 #include "frontend/torchscript/fatal_operators.h"
 
 #include <ATen/Functions.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -11,6 +12,7 @@
 
 #include "frontend/torchscript/look.h"
 #include "frontend/values/attention_heads.h"
+#include "frontend/values/recurrent_sizes.h"
 
 namespace aitune::frontend {
 namespace {
@@ -21,6 +23,7 @@ constexpr const char* kLookAtDivision = "aitune::look_at_division";
 constexpr const char* kLookAtFloorDivision = "aitune::look_at_floor_division";
 constexpr const char* kLookAtHeads = "aitune::look_at_heads";
 constexpr const char* kLookAtBatchSizes = "aitune::look_at_batch_sizes";
+constexpr const char* kLookAtLstm = "aitune::look_at_lstm";
 
 thread_local std::string fatal;  // FatalCall
 
@@ -98,6 +101,20 @@ void LookAtBatchSizes(torch::jit::Stack& stack) {
   }
 }
 
+const c10::FunctionSchema& LstmSchema() {
+  static const c10::FunctionSchema& schema =
+      c10::Dispatcher::singleton()
+          .findSchemaOrThrow("aten::lstm", "input")
+          .schema();
+  return schema;
+}
+
+void LookAtLstm(torch::jit::Stack& stack) {
+  const std::vector<c10::IValue> arguments = torch::jit::pop(stack, 9);
+  if (!RecurrentSizes(LstmSchema(), arguments))
+    Refuse("an LSTM whose states don't fit its input may end the process");
+}
+
 // What looks at arguments of an operator that may end the process, which begin
 // at the place and are so many; null for other operators.
 struct Guard {
@@ -115,7 +132,12 @@ void Register() {
                     LookAtFloorDivision),
        LookOperator(kLookAtHeads, "(Tensor x)", LookAtHeads),
        LookOperator(kLookAtBatchSizes, "(Tensor x, Tensor y)",
-                    LookAtBatchSizes)});
+                    LookAtBatchSizes),
+       LookOperator(kLookAtLstm,
+                    "(Tensor input, Tensor[] hx, Tensor[] params, bool "
+                    "has_biases, int num_layers, float dropout, bool train, "
+                    "bool bidirectional, bool batch_first)",
+                    LookAtLstm)});
   (void)registered;
 }
 
@@ -139,6 +161,8 @@ Guard GuardOf(const c10::FunctionSchema& schema) {
     return {kLookAtHeads, 0, 1, LookAtHeads};
   if (name == "aten::_pad_packed_sequence")
     return {kLookAtBatchSizes, 0, 2, LookAtBatchSizes};
+  if (name == "aten::lstm" && schema.overload_name() == "input")
+    return {kLookAtLstm, 0, 9, LookAtLstm};
   return {};
 }
 

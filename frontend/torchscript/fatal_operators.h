@@ -4,7 +4,8 @@
 // ldl_solve if pivots are none; `n % m` of integers ends the process where m is
 // 0, `n // m` and it for the least integer and -1, as does attention without
 // heads on a CPU; _pad_packed_sequence writes before its memory where batch
-// sizes increase (PyTorch 2.11). A program that is run on arguments that nobody
+// sizes increase, and an LSTM beyond it where its states are of another batch
+// (PyTorch 2.11). A program that is run on arguments that nobody
 // gave it looks at those of such operators first. Internal: includes LibTorch.
 #ifndef AITUNE_FRONTEND_TORCHSCRIPT_FATAL_OPERATORS_H_
 #define AITUNE_FRONTEND_TORCHSCRIPT_FATAL_OPERATORS_H_

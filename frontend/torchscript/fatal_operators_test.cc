@@ -39,6 +39,23 @@ TEST(LookAtCall, RefusesBatchSizesThatAreNone) {
         << testing::PrintToString(sizes);
 }
 
+TEST(LookAtCall, RefusesAnLstmWhoseStatesAreOfAnotherBatch) {
+  const c10::FunctionSchema& schema = SchemaOf(
+      "aten::lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool "
+      "has_biases, int num_layers, float dropout, bool train, bool "
+      "bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)");
+  const auto look = [&](int64_t batch) {
+    const at::Tensor state = at::zeros({1, batch, 2});
+    LookAtCall(schema,
+               {at::zeros({5, 3, 4}), std::vector<at::Tensor>{state, state},
+                std::vector<at::Tensor>{at::zeros({8, 4}), at::zeros({8, 2})},
+                false, int64_t{1}, 0.0, false, false, false});
+  };
+  look(3);
+  EXPECT_THROW(look(2), std::runtime_error);
+  EXPECT_THROW(look(1), std::runtime_error);
+}
+
 TEST(LookAtCall, PassesOtherOperators) {
   LookAtCall(SchemaOf("aten::relu(Tensor self) -> Tensor"), {at::zeros({2})});
 }

@@ -22,6 +22,7 @@
 #include "frontend/tracing/padding_sizes.h"
 #include "frontend/tracing/probe_run.h"
 #include "frontend/values/pytree.h"
+#include "frontend/values/recurrent_sizes.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
@@ -142,6 +143,7 @@ using SizesFormula = std::optional<Sizes> (*)(const c10::FunctionSchema&,
 SizesFormula ShapeFormulaOf(const c10::FunctionSchema& schema,
                             const std::vector<c10::IValue>& stack) {
   if (IsConvolution(schema.name())) return ConvolutionSizes;
+  if (IsRecurrent(schema)) return RecurrentSizes;
   return IsPadding(schema, stack) ? PaddingSizes : nullptr;
 }
 

@@ -13,6 +13,11 @@ namespace aitune {
 namespace {
 
 constexpr int kFewestRounds = 3;
+// A call that takes so many times as long as the machine takes to come to rest
+// is little disturbed.
+constexpr double kLong = 10;
+// What a clock says takes no time is not called forever.
+constexpr int kMostCallsInTurn = 100000;
 // The largest block whose freeing makes glibc adapt: DEFAULT_MMAP_THRESHOLD_MAX
 // of its malloc on 64-bit systems, less what the block's header and whole pages
 // take.
@@ -84,7 +89,12 @@ std::vector<absl::StatusOr<TimingSummary>> TimeInterleaved(
   std::vector<absl::Status> statuses(runs.size());
   std::vector<std::vector<double>> times(runs.size());
   double spent = 0;
-  const auto enough = [&](int rounds) {
+  // By the function with the fewest calls.
+  const auto enough = [&] {
+    int rounds = options.max_rounds;
+    for (size_t i = 0; i < runs.size(); ++i)
+      if (statuses[i].ok())
+        rounds = std::min(rounds, static_cast<int>(times[i].size()));
     if (rounds >= options.max_rounds) return true;
     if (rounds >= options.min_rounds) return spent >= options.milliseconds;
     return rounds >= kFewestRounds && spent >= 4 * options.milliseconds;
@@ -92,11 +102,12 @@ std::vector<absl::StatusOr<TimingSummary>> TimeInterleaved(
   std::vector<size_t> order(runs.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::mt19937 random;
-  for (int round = -options.warmup_rounds; round < 0 || !enough(round);
-       ++round) {
+  const double settle = options.settle_milliseconds;
+  for (int round = -options.warmup_rounds; round < 0 || !enough(); ++round) {
     std::shuffle(order.begin(), order.end(), random);
     for (const size_t i : order) {
-      double in_turn = 0, last = 0;  // milliseconds of calls
+      double in_turn = 0, counted = 0;  // milliseconds of calls
+      int calls = 0;
       do {
         if (!statuses[i].ok()) break;
         if (options.before_call) statuses[i] = options.before_call();
@@ -104,15 +115,15 @@ std::vector<absl::StatusOr<TimingSummary>> TimeInterleaved(
         const absl::StatusOr<double> duration = clock(runs[i]);
         statuses[i] = duration.status();
         if (!duration.ok()) break;
-        last = *duration;
-        const bool counts = round >= 0 && std::max(in_turn, last) >=
-                                              options.settle_milliseconds;
-        in_turn += last;
+        const bool counts = in_turn >= settle || *duration >= kLong * settle;
+        in_turn += *duration;
+        if (round < 0) continue;
+        spent += *duration;
         if (!counts) continue;
-        times[i].push_back(last);
-        spent += last;
-      } while (in_turn < 2 * options.settle_milliseconds &&
-               last < options.settle_milliseconds);
+        times[i].push_back(*duration);
+        counted += *duration;
+      } while (++calls < kMostCallsInTurn && counted < settle &&
+               (round >= 0 || in_turn < 2 * settle));
     }
   }
   std::vector<absl::StatusOr<TimingSummary>> summaries;

@@ -47,15 +47,17 @@ constexpr double kSpinMilliseconds = 10;
 
 struct TimingOptions {
   int warmup_rounds = 3;  // rounds before the first one that is measured
-  int min_rounds = 10;    // fewest measured rounds
-  int max_rounds = 1000;  // most measured rounds
-  // The measured time, in milliseconds, summed over all functions, after which
-  // no more rounds are run. Functions that are too slow for min_rounds in that
-  // time stop after four times as long, but not before 3 rounds.
+  int min_rounds = 10;    // fewest measured calls of each function
+  // Measured calls of each function after which no more rounds are run.
+  int max_rounds = 1000;
+  // The time of all calls after the warm-up, in milliseconds, summed over all
+  // functions, after which no more rounds are run. Functions that are too slow
+  // for min_rounds in that time stop after four times as long, but not before 3
+  // calls of each.
   double milliseconds = 2000;
   // How long, in milliseconds, a function is called in its turn before its
-  // calls count; so long they do then. One that takes as long is called once a
-  // turn, as all are if this is 0.
+  // calls count; so long they do then. One that takes ten times as long is
+  // called once a turn, as all are if this is 0.
   double settle_milliseconds = 0;
   // Runs the function that it is given and returns its duration in
   // milliseconds, by a GPU's clock for example. Null: the system's steady

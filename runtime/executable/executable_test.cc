@@ -3,6 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/executable/cpu_executable.h"
+#include "runtime/executable/run_test_model.h"
 #include "runtime/executable/test_plan.h"
 
 namespace aitune {
@@ -60,23 +61,6 @@ std::unique_ptr<Executable> Load(const TestPlan& t,
       CpuExecutable::Load(t.plan, Kernels(), std::move(constants), {});
   EXPECT_TRUE(loaded.ok()) << loaded.status();
   return loaded.ok() ? *std::move(loaded) : nullptr;
-}
-
-// Runs with fresh memory for every output, all float32 tensors.
-std::vector<std::vector<float>> RunModel(
-    const Executable& executable, const std::vector<TensorView>& inputs) {
-  const auto sizes = executable.OutputSizes(inputs);
-  EXPECT_TRUE(sizes.ok()) << sizes.status();
-  std::vector<std::vector<float>> memory;
-  for (const auto& output : *sizes) {
-    memory.emplace_back(ElementCount(output), -99.f);
-  }
-  std::vector<RegionValue> outputs;
-  for (size_t i = 0; i < memory.size(); ++i) {
-    outputs.emplace_back(View(memory[i], (*sizes)[i]));
-  }
-  EXPECT_EQ(executable.Run(inputs, absl::MakeSpan(outputs)), absl::OkStatus());
-  return memory;
 }
 
 TEST(ExecutableTest, RunsAChainOfAnySize) {
@@ -140,95 +124,6 @@ TEST(ExecutableTest, MoreSizesThanInstancesKept) {
                 std::vector<float>(size, static_cast<float>(size + 1)));
     }
   }
-}
-
-TEST(ExecutableTest, AliasesShareMemory) {
-  TestPlan t;
-  const int x = t.Input({2, 3});
-  const int flat = t.Alias(x, {6});
-  const int y = t.Output({3, 2});
-  const int flat_y = t.Alias(t.Alias(y, {6, 1}), {6});
-  t.Kernel("add_one", {flat}, {flat_y}, 6);
-  std::vector<float> data = {1, 2, 3, 4, 5, 6};
-  EXPECT_THAT(RunModel(*Load(t), {View(data, {2, 3})})[0],
-              ElementsAre(2, 3, 4, 5, 6, 7));
-}
-
-TEST(ExecutableTest, AliasesOfAnotherSizeAreAnError) {
-  TestPlan t;
-  const int x = t.Input({2, 3}), y = t.Output({4});
-  t.Kernel("add_one", {t.Alias(x, {5})}, {y}, 4);
-  const auto loaded = CpuExecutable::Load(t.plan, Kernels(), {}, {});
-  EXPECT_THAT(
-      std::string(loaded.status().message()),
-      HasSubstr("has 20 bytes, but value 0, whose memory it is, has 24"));
-}
-
-TEST(ExecutableTest, AliasesMayBePartsOfWhatAStepWrites) {
-  TestPlan t;
-  const SizeExpression s0 = t.Symbol(1, 8, 0, 0);
-  const int x = t.Input({s0, 3});
-  const int a = t.Arena({s0, 3});
-  const int last = t.Part(a, s0 * 3 + -3, {1, 3});
-  const int end = t.Part(t.Alias(last, {3}), 1, {2});
-  const int y = t.Output({2});
-  t.Kernel("add_one", {x}, {a}, s0 * 3);
-  t.Kernel("add_one", {end}, {y}, 2);
-  // A part is copied to an output, and what it is of stays where it is.
-  for (const int value : {y, last}) {
-    if (value != y) *t.plan.add_outputs() = t.plan.values(value).type();
-    t.plan.add_output_values(value);
-  }
-  auto executable = Load(t);
-  for (const int64_t rows : {1, 3}) {
-    std::vector<float> data;
-    for (int64_t i = 0; i < rows * 3; ++i) data.push_back(i);
-    const float least = data[data.size() - 3];
-    EXPECT_THAT(RunModel(*executable, {View(data, {rows, 3})}),
-                ElementsAre(ElementsAre(least + 3, least + 4),
-                            ElementsAre(least + 1, least + 2, least + 3)));
-  }
-}
-
-TEST(ExecutableTest, PartsOfAResultAreReadInTheCallersMemory) {
-  TestPlan t;
-  const int x = t.Input({4}), y = t.Output({4}), z = t.Output({2});
-  t.Kernel("add_one", {x}, {y}, 4);
-  t.Kernel("add_one", {t.Part(y, 2, {2})}, {z}, 2);
-  std::vector<float> data = {1, 2, 3, 4};
-  EXPECT_THAT(RunModel(*Load(t), {View(data, {4})}),
-              ElementsAre(ElementsAre(2, 3, 4, 5), ElementsAre(5, 6)));
-}
-
-TEST(ExecutableTest, PartsOfAnInputAreReadInTheCallersMemory) {
-  TestPlan t;
-  const int x = t.Input({4}), y = t.Output({2});
-  t.Kernel("add_one", {t.Part(x, 2, {2})}, {y}, 2);
-  std::vector<float> data = {1, 2, 3, 4};
-  EXPECT_THAT(RunModel(*Load(t), {View(data, {4})}),
-              ElementsAre(ElementsAre(4, 5)));
-}
-
-TEST(ExecutableTest, PartsBeyondTheirValueAreAnError) {
-  for (const int offset : {3, -1}) {
-    TestPlan t;
-    const int x = t.Input({4}), a = t.Arena({4}), y = t.Output({2});
-    t.Kernel("add_one", {x}, {a}, 4);
-    t.Kernel("add_one", {t.Part(a, offset, {2})}, {y}, 2);
-    const auto loaded = CpuExecutable::Load(t.plan, Kernels(), {}, {});
-    EXPECT_THAT(std::string(loaded.status().message()),
-                HasSubstr(absl::StrCat("has 8 bytes from the ", offset,
-                                       "th element of value 1, which has 16")));
-  }
-}
-
-TEST(ExecutableTest, NoStepWritesAPart) {
-  TestPlan t;
-  const int x = t.Input({2}), y = t.Output({4});
-  t.Kernel("add_one", {x}, {t.Part(y, 2, {2})}, 2);
-  const auto loaded = CpuExecutable::Load(t.plan, Kernels(), {}, {});
-  EXPECT_THAT(std::string(loaded.status().message()),
-              HasSubstr("writes value 2, which is a part of another value"));
 }
 
 // A step reads as many bytes as the value has; the input that the caller gives

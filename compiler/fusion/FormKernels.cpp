@@ -145,7 +145,8 @@ bool isReadByKernels(Value value) {
 
 /// Whether a group is one slice that kernels read where it is: of what a kernel
 /// computes at each call, or of an input, which only LibTorch writes.
-bool isReadWhereItIs(const KernelGraph &graph, KernelGraph::GroupId id) {
+bool isReadWhereItIs(const KernelGraph &graph, KernelGraph::GroupId id,
+                     bool hasFallbacks) {
   if (graph[id].operations.size() != 1)
     return false;
   auto slice = dyn_cast<SliceOp>(graph[id].operations.front());
@@ -155,8 +156,8 @@ bool isReadWhereItIs(const KernelGraph &graph, KernelGraph::GroupId id) {
   Value source = slice.getInput();
   while (auto reshape = source.getDefiningOp<ReshapeOp>())
     source = reshape.getInput();
-  if (auto input = dyn_cast<BlockArgument>(source))
-    return input.getOwner()->getOps<FallbackOp>().empty();
+  if (isa<BlockArgument>(source))
+    return !hasFallbacks;
   return graph.getGroup(source.getDefiningOp()).has_value();
 }
 
@@ -219,8 +220,9 @@ struct FormKernels : impl::FormKernelsBase<FormKernels> {
 
     SmallVector<Operation *> replaced;
     SmallVector<KernelGraph::GroupId> kernels = graph.getGroups();
+    const bool hasFallbacks = !block.getOps<FallbackOp>().empty();
     llvm::erase_if(kernels, [&](KernelGraph::GroupId id) {
-      return isReadWhereItIs(graph, id);
+      return isReadWhereItIs(graph, id, hasFallbacks);
     });
     for (KernelGraph::GroupId id : kernels) {
       KernelRegionWriter(graph, graph[id].operations, graph[id].kind).build();

@@ -298,8 +298,15 @@ absl::StatusOr<ExecutablePlan> PlanBuilder::build() {
   for (Operation &op : main.getBody().front()) {
     absl::Status status =
         llvm::TypeSwitch<Operation *, absl::Status>(&op)
-            .Case<ait::ConstantOp, ait::ReshapeOp, ait::SliceOp>(
+            .Case<ait::ConstantOp, ait::ReshapeOp>(
                 [](auto) { return absl::OkStatus(); })
+            .Case([](ait::SliceOp slice) {
+              return ait::findOffsetInMemory(slice)
+                         ? absl::OkStatus()
+                         : absl::InternalError(
+                               "a slice outside of kernels is no run of "
+                               "memory");
+            })
             .Case([&](ait::LaunchOp launch) { return addLaunch(launch); })
             .Case([&](ait::FallbackOp fallback) {
               addFallback(fallback);

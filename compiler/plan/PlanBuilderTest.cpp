@@ -102,6 +102,19 @@ func.func @main(%x: tensor<3x4xf32>) -> tensor<4xf32> {
   EXPECT_EQ(part.index(), plan->steps(0).outputs(0));
 }
 
+TEST_F(PlanBuilderTest, ASliceThatIsNoRunOfMemoryIsRefused) {
+  auto plan = build((std::string(kRelu) + R"(
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %0 = ait.slice %x {starts = array<i64: 0, 0>, steps = array<i64: 1, 8>} : tensor<4x8xf32> -> tensor<4x1xf32>
+  %1 = ait.reshape %0 : tensor<4x1xf32> -> tensor<4xf32>
+  %2 = ait.launch @relu(%1) : (tensor<4xf32>) -> tensor<4xf32>
+  return %2 : tensor<4xf32>
+})")
+                        .c_str());
+  EXPECT_THAT(std::string(plan.status().message()),
+              HasSubstr("a slice outside of kernels is no run of memory"));
+}
+
 TEST_F(PlanBuilderTest, WorkOnConstantsIsDoneAtLoad) {
   auto plan = build((std::string(kRelu) + R"(
 func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {

@@ -264,17 +264,23 @@ TEST_F(ModuleTest, AWorkerOfAnotherBuildIsAnErrorThatNamesIt) {
               HasSubstr("'" + older.string() + "' is of another build"));
 }
 
+// Of its first backend, once the module is tuned for one sample.
+std::vector<std::string> NotesOfTuning(Module& module,
+                                       const TuneOptions& options) {
+  EXPECT_TRUE(module.Record(ValueList({at::randn({2, 3})})).ok());
+  EXPECT_TRUE(module.Tune(*aitune::OneBackend(), options).ok());
+  const TuneReport report = module.report();
+  EXPECT_FALSE(report.backends.empty());
+  return report.backends.empty() ? std::vector<std::string>()
+                                 : report.backends[0].notes;
+}
+
 TEST_F(ModuleTest, ADatabaseThatCantBeReadIsNoted) {
   ModuleOptions options;
   options.compile.tuning.database = "/dev/null/none.db";
   model_ = std::make_shared<const Model>(ModelOf(kNet));
   auto module = Module::Wrap(model_, options);
-  ASSERT_TRUE(module->Record(ValueList({at::randn({2, 3})})).ok());
-  ASSERT_TRUE(
-      module->Tune(*aitune::OneBackend(), Quick("TorchInductorBackend")).ok());
-  const TuneReport report = module->report();
-  ASSERT_FALSE(report.backends.empty());
-  EXPECT_THAT(report.backends[0].notes,
+  EXPECT_THAT(NotesOfTuning(*module, Quick("TorchInductorBackend")),
               testing::Contains(HasSubstr("the search of schedules: ")));
 }
 
@@ -296,12 +302,7 @@ def forward(self, x: Tensor) -> List[Dict[str, Tensor]]:
 )");
   model_ = std::make_shared<const Model>(*Model::FromModule(net));
   auto module = Module::Wrap(model_, {});
-  ASSERT_TRUE(module->Record(ValueList({at::randn({2, 3})})).ok());
-  ASSERT_TRUE(
-      module->Tune(*aitune::OneBackend(), Quick("TorchInductorBackend")).ok());
-  const TuneReport report = module->report();
-  ASSERT_FALSE(report.backends.empty());
-  EXPECT_THAT(report.backends[0].notes,
+  EXPECT_THAT(NotesOfTuning(*module, Quick("TorchInductorBackend")),
               testing::Contains(HasSubstr("changes its own state")));
 }
 

@@ -1,6 +1,4 @@
 // Module's samples, and the choice between backends by them.
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -21,6 +19,7 @@
 #include "frontend/torchscript/accepted_sizes.h"
 #include "frontend/values/gpu.h"
 #include "frontend/values/missing_kernel.h"
+#include "frontend/values/spinning_threads.h"
 #include "frontend/values/torch_util.h"
 #include "quant/options.h"
 #include "runtime/backend/registry.h"
@@ -312,9 +311,9 @@ absl::StatusOr<aitune::TuneResult> Module::Choose(
   };
   request.batches = options.batches;
   request.timing = options.timing;
-  if (!device.is_gpu() && at::get_num_threads() > 1 &&
-      request.timing.settle_milliseconds == 0)
-    request.timing.settle_milliseconds = aitune::kSpinMilliseconds;
+  if (request.timing.settle_milliseconds == 0)
+    request.timing.settle_milliseconds =
+        aitune::frontend::SettleMilliseconds(device);
   std::unique_ptr<aitune::frontend::GpuClock> clock;
   if (device.is_gpu()) {
     AITUNE_ASSIGN_OR_RETURN(clock, aitune::frontend::GpuClock::Create(device));

@@ -352,7 +352,7 @@ std::string TimingText(const std::vector<TimingRow>& rows,
                        const ModelInfo& model) {
   std::string text = Line(
       "speed", absl::StrFormat(
-                   "%d rounds in turn, %d thread%s%s", rows.front().time.rounds,
+                   "%d calls in turn, %d thread%s%s", rows.front().time.rounds,
                    model.threads, model.threads == 1 ? "" : "s",
                    !model.cpu_quota ? ""
                                     : absl::StrFormat(", a quota of %.4g CPUs",

@@ -1,6 +1,5 @@
 #include "frontend/cli/time_subject.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/core/ivalue.h>
 
 #include <limits>
@@ -18,6 +17,7 @@
 #include "frontend/torchscript/optimized_program.h"
 #include "frontend/torchscript/saved_arguments.h"
 #include "frontend/values/gpu.h"
+#include "frontend/values/spinning_threads.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 #include "runtime/strategy/interleaved_timing.h"
@@ -242,8 +242,7 @@ absl::StatusOr<std::vector<TimingRow>> TimeSubject(
   };
   timing.milliseconds = options.seconds * 1e3;
   timing.max_rounds = 100000;
-  if (!subject.device.is_gpu() && at::get_num_threads() > 1)
-    timing.settle_milliseconds = kSpinMilliseconds;
+  timing.settle_milliseconds = frontend::SettleMilliseconds(subject.device);
   std::unique_ptr<frontend::GpuClock> clock;
   if (subject.device.is_gpu()) {
     AITUNE_ASSIGN_OR_RETURN(clock, frontend::GpuClock::Create(subject.device));

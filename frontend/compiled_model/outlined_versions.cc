@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "frontend/trace/leaf_value.h"
+#include "frontend/values/spinning_threads.h"
 #include "runtime/hash/sha256.h"
 #include "runtime/logging/logging.h"
 #include "runtime/status/status_macros.h"
@@ -67,9 +68,9 @@ std::string WhyNotFaster(const OutlinedProgram& program,
       [&] { return version.Run(program.sample()).status(); },
       [&] { return program.model().RunEager(program.sample()).status(); }};
   TimingOptions timing;
-  timing.min_rounds = 3;
+  timing.min_rounds = 5;
   timing.milliseconds = kTimingMilliseconds;
-  timing.settle_milliseconds = kSpinMilliseconds;
+  timing.settle_milliseconds = SettleMilliseconds(version.device());
   const auto times = TimeInterleaved(runs, timing);
   // What the one raises the other does too, and no time is known.
   if (!times[0].ok() || !times[1].ok()) return "";

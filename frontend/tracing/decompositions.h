@@ -1,7 +1,7 @@
 // Operators that a trace contains as several simpler operators.
 //
-// A few operators of LibTorch are whole layers (an LSTM, an attention block
-// with its projections). They are written out in TorchScript here and
+// A few operators of LibTorch are whole layers (an attention block with its
+// projections) or several steps (the columns of patches). They are written out in TorchScript here and
 // interpreted like any other code of the model, with loops unrolled, so that
 // the compiler does not have to know them. Internal: includes LibTorch.
 #ifndef AITUNE_FRONTEND_TRACING_DECOMPOSITIONS_H_

@@ -370,19 +370,21 @@ absl::Status Interpreter::CheckSizes(
     // If the formula is wrong at some points, it may still be right around the
     // anchor; or another one is, of what grows beyond a bound.
     std::map<std::pair<size_t, size_t>, SizeExpression> around;
+    ShapesBySize shapes;
     bool complete = false;
     const std::vector<SizePoint> points =
         region_.Points(query->symbols, kPointsAround, &complete);
+    const auto symbol = static_cast<size_t>(query->symbols[0]);
     if (complete && query->symbols.size() == 1) {
-      const auto symbol = static_cast<size_t>(query->symbols[0]);
-      ShapesBySize shapes;
       for (const SizePoint& point : points)
         shapes.emplace(point[symbol], FindShapes(*query, point));
       around =
           FormulasAround(query->symbols[0], region_.anchor()[symbol], shapes);
     }
     const auto as_at_anchor = [&](absl::Span<const int64_t> point) {
-      const ShapesAt there = FindShapes(*query, point);
+      const auto known = shapes.find(point[symbol]);
+      const ShapesAt there =
+          known == shapes.end() ? FindShapes(*query, point) : known->second;
       if (!there.known) return true;
       if (there.raises || there.sizes.size() != at_anchor.sizes.size())
         return false;

@@ -232,7 +232,7 @@ std::vector<SizeConstraint> FormsOf(const SizeFunction& function, bool expected,
   return FormsOfPair(name, first, *function.arguments[1], expected, of_lists);
 }
 
-// Whether `holds` for the name of a call in the function.
+// Whether `holds` for the function or a part of it.
 bool AnyPart(const SizeFunction& function,
              absl::FunctionRef<bool(const SizeFunction&)> holds,
              std::unordered_set<const SizeFunction*>& seen) {

@@ -220,19 +220,22 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
   loaded->output_structure_ = std::move(parts.output_structure);
   loaded->report_ = std::move(parts.report);
   loaded->input_queries_ = FindInputQueries(model);
+  loaded->may_write_inputs_ = loaded->report_.LibTorchRunsAll() &&
+                              !loaded->input_queries_.write.empty();
   loaded->sees_dict_order_ = SeesDictOrder(model);
   return loaded;
 }
 
 absl::Status CompiledModel::CheckSharedMemory(const FlatTensors& inputs) const {
-  if (written_inputs_.empty()) return absl::OkStatus();
+  if (!WritesInputs()) return absl::OkStatus();
   struct Memory : MemoryRange {
     size_t place;
     bool is_written;
   };
   std::vector<Memory> memories;
   for (size_t i = 0; i < inputs.views.size(); ++i)
-    memories.push_back({MemoryRange::Of(inputs.views[i]), i, false});
+    memories.push_back(
+        {MemoryRange::Of(inputs.views[i]), i, may_write_inputs_});
   for (const int written : written_inputs_)
     memories.at(static_cast<size_t>(written)).is_written = true;
   std::sort(memories.begin(), memories.end(),
@@ -260,7 +263,7 @@ absl::Status CompiledModel::CheckSharedMemory(const FlatTensors& inputs) const {
 
 bool CompiledModel::WritesSharedMemory(const ValueList& arguments) const {
   if (!CheckSharedWrites(input_queries_, arguments).ok()) return true;
-  if (written_inputs_.empty()) return false;
+  if (!WritesInputs()) return false;
   const absl::StatusOr<FlatTensors> inputs =
       inputs_.Flatten(arguments, device_, ConstantCheck::kTakeConstants);
   return inputs.ok() && !CheckSharedMemory(*inputs).ok();
@@ -268,7 +271,7 @@ bool CompiledModel::WritesSharedMemory(const ValueList& arguments) const {
 
 absl::StatusOr<bool> CompiledModel::WritesSharedMemory(
     absl::Span<const RegionValue> leaves) const {
-  if (written_inputs_.empty()) return false;
+  if (!WritesInputs()) return false;
   AITUNE_ASSIGN_OR_RETURN(
       const FlatTensors inputs,
       inputs_.TensorsOf(leaves, device_, ConstantCheck::kTakeConstants));

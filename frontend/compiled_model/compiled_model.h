@@ -255,6 +255,9 @@ class CompiledModel {
   // `there`.
   absl::StatusOr<LayersWithSchemes> LayersTooMany(const ValueList& arguments,
                                                   const ValueList& there) const;
+  bool WritesInputs() const {
+    return may_write_inputs_ || !written_inputs_.empty();
+  }
   // Keeps what Repair and, with `dynamic` axes, further versions need.
   void Remember(const Model& model, const ModelInputs& inputs,
                 const BuildOptions& options, bool dynamic);
@@ -263,6 +266,7 @@ class CompiledModel {
   Structure output_structure_;
   InputQueries input_queries_;
   std::vector<int> written_inputs_;         // Trace::written_inputs
+  bool may_write_inputs_ = false;           // any of them, as LibTorch runs all
   bool sees_dict_order_ = false;            // the result of SeesDictOrder
   std::shared_ptr<Executable> executable_;  // shared with calls under way
   // The parts of control flow that LibTorch runs, and their versions.

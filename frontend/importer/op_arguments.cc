@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/importer/op_importer.h"
+#include "frontend/importer/type_promotion.h"
 
 namespace aitune::frontend {
 namespace {
@@ -115,6 +116,12 @@ absl::StatusOr<Operand> OpImporter::TensorOrNumber(std::string_view name) {
   AITUNE_ASSIGN_OR_RETURN(operand.number, Number(name));
   operand.dtype = operand.number->WrappedDataType();
   return operand;
+}
+
+absl::Status OpImporter::CheckFits(const Operand& value, DataType dtype) {
+  if (value.number || !MayExceed(value.dtype, dtype)) return absl::OkStatus();
+  return Reject(absl::StrCat("a number of ", std::string(Name(value.dtype)),
+                             " may be beyond ", std::string(Name(dtype))));
 }
 
 absl::StatusOr<Scalar> OpImporter::Number(std::string_view name) {

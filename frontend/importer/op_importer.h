@@ -63,6 +63,9 @@ class OpImporter {
   // A list of tensors; null entries for None.
   absl::StatusOr<llvm::SmallVector<mlir::Value>> Tensors(std::string_view name);
   absl::StatusOr<Operand> TensorOrNumber(std::string_view name);
+  // Rejects an element that may be beyond `dtype`, for which eager raises. Of
+  // numbers and constants LibTorch sees it while it runs the probes.
+  absl::Status CheckFits(const Operand& value, DataType dtype);
   absl::StatusOr<Scalar> Number(std::string_view name);
   // A number known at import, as a double.
   absl::StatusOr<double> Double(std::string_view name);

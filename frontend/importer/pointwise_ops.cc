@@ -146,6 +146,7 @@ absl::Status BuildMaskedFill(OpImporter& call) {
   AITUNE_ASSIGN_OR_RETURN(Value mask, call.Tensor("mask"));
   AITUNE_ASSIGN_OR_RETURN(Operand value, call.TensorOrNumber("value"));
   const DataType dtype = call.ResultDataType();
+  AITUNE_RETURN_IF_ERROR(call.CheckFits(value, dtype));
   return call.SetResult(call.Where(mask, call.Materialize(value, dtype, {}),
                                    call.Convert(self, dtype)));
 }

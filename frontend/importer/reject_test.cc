@@ -176,6 +176,15 @@ INSTANTIATE_TEST_SUITE_P(
                      {"prepend", None()},
                      {"append", None()}},
                     {10})},
+        Case{"aten::masked_fill", "a number of float32 may be beyond int8",
+             [](TraceMaker& maker, const std::string& name) {
+               ValueId x = maker.Input(DataType::kInt8, {4}),
+                       mask = maker.Input(DataType::kBool, {4}),
+                       number = maker.Input(kF32, {});
+               maker.Output(maker.Call(
+                   name, {{"self", x}, {"mask", mask}, {"value", number}},
+                   DataType::kInt8, {4}));
+             }},
         Case{"aten::clamp", "which is not a number",
              OnSelf({2, 3}, {{"min", std::nan("")}, {"max", None()}}, {2, 3})},
         Case{"aten::upsample_nearest2d", "the scale is not the sizes' ratio",

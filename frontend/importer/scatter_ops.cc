@@ -185,6 +185,7 @@ absl::Status BuildIndexFill(OpImporter& call) {
       CountWritten(call, at.index, call.SizesOf(self)[at.dim], kMaxWritten));
   if (count == 0) return call.SetResult(self);
   if (value.has_axes) return Reject("the value is not one number");
+  AITUNE_RETURN_IF_ERROR(call.CheckFits(value, call.DataTypeOf(self)));
   const Sizes sizes = call.SizesOf(self);
   Value named = NamedBy(call, at.index, sizes[at.dim]);
   named = IsNamed(call, named);

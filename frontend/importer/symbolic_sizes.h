@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "frontend/importer/size_comparison.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallVector.h"
 #include "mlir/IR/AffineExpr.h"
@@ -48,13 +49,11 @@ class SymbolicSizes {
   std::pair<int64_t, int64_t> Bounds(mlir::AffineExpr size);
 
  private:
-  // The values of `size` at every sample; a division by 0 gives 0.
-  std::vector<int64_t> Evaluate(mlir::AffineExpr size) const;
-
-  std::vector<std::vector<int64_t>> samples_;  // of each symbol
-  size_t sample_count_ = 1;
+  SizeComparison comparison_;
   llvm::DenseMap<mlir::AffineExpr, mlir::AffineExpr> canonical_;
-  std::map<std::vector<int64_t>, mlir::AffineExpr> by_values_;
+  llvm::DenseMap<mlir::AffineExpr, std::pair<int64_t, int64_t>> bounds_;
+  // The representatives, by their values at the samples.
+  std::map<std::vector<int64_t>, Sizes> by_values_;
 };
 
 }  // namespace aitune::frontend

@@ -29,6 +29,17 @@ DataType PromoteTypes(DataType a, DataType b) {
   return IsFloatingPoint(a) ? DataType::kFloat32 : DataType::kInt16;
 }
 
+bool MayExceed(DataType from, DataType to) {
+  if (from == to || from == DataType::kBool || to == DataType::kBool)
+    return false;
+  if (!IsFloatingPoint(to))
+    return IsFloatingPoint(from) || PromoteTypes(from, to) != to;
+  if (!IsFloatingPoint(from))
+    return to == DataType::kFloat16 && SizeInBytes(from) > 2;
+  return SizeInBytes(from) > SizeInBytes(to) ||
+         (from == DataType::kBFloat16 && to == DataType::kFloat16);
+}
+
 void ResultTypeRule::AddTensor(DataType dtype, bool has_axes) {
   Optional& slot = has_axes ? with_axes_ : rank_zero_;
   slot = Merge(slot, dtype);

@@ -12,6 +12,10 @@ namespace aitune::frontend {
 // The smallest dtype that holds both, as torch.promote_types.
 DataType PromoteTypes(DataType a, DataType b);
 
+// Whether a number of dtype `from` may be beyond those of `to`, for which eager
+// raises where it takes a tensor's element as a number.
+bool MayExceed(DataType from, DataType to);
+
 // torch.result_type over any number of operands: tensors with axes decide
 // within a category (bool < integer < floating); tensors of rank 0 count only
 // when they are of a higher category, and Python numbers less than those.

@@ -18,8 +18,6 @@ namespace {
 using Kind = SizeExpression::Kind;
 using Relation = SizeConstraint::Relation;
 
-// Points that are looked at one by one before a predicate counts as proved.
-constexpr size_t kMaxPoints = size_t{1} << 16;
 // How far from the anchor one symbol's sizes are looked at one by one.
 constexpr int64_t kMaxReach = int64_t{1} << 16;
 // Moduli that programs align sizes to.
@@ -28,6 +26,11 @@ constexpr int64_t kMaxModulus = 64;
 // double it again.
 constexpr int64_t kMostHalves = 32;
 constexpr int kRandomPoints = 48;
+constexpr size_t kMostCriticalPoints = 64;
+// Values of a formula of which some may be exceptions, and the share of all
+// sizes that one has at most: one in so many.
+constexpr size_t kMostValues = 8;
+constexpr size_t kRareShare = 20;
 // A loop that compares sizes hundreds of times, as one that shortens the longer
 // of two texts does, would take minutes to look at all of their sizes.
 constexpr double kMostSeconds = 3;
@@ -122,6 +125,27 @@ void SizeRegion::AddCriticalSize(int64_t size) {
     critical_sizes_.push_back(size);
 }
 
+void SizeRegion::AddCriticalPointsOf(const SizeExpression& formula) {
+  if (formula.constant() || !seen_formulas_.insert(formula.ToString()).second)
+    return;
+  bool complete = false;
+  const std::vector<SizePoint> points =
+      Points(SymbolsOf(formula), kMostLookedAt, &complete);
+  if (!complete) return;
+  std::map<int64_t, std::vector<size_t>> places;  // of each value
+  for (size_t i = 0; i < points.size(); ++i) {
+    places[formula.Evaluate(points[i])].push_back(i);
+    if (places.size() > kMostValues) return;
+  }
+  for (const auto& [value, of_value] : places) {
+    if (of_value.size() > points.size() / kRareShare) continue;
+    for (const size_t i : {of_value.front(), of_value.back()}) {
+      if (critical_points_.size() < kMostCriticalPoints)
+        critical_points_.push_back(points[i]);
+    }
+  }
+}
+
 std::vector<int> SizeRegion::Dynamic(absl::Span<const int> symbols) const {
   std::vector<int> dynamic;
   for (const int symbol : symbols) {
@@ -145,16 +169,17 @@ size_t SizeRegion::CountUpTo(absl::Span<const int> dynamic,
 
 bool SizeRegion::LooksAtAll(absl::Span<const int> symbols) const {
   const std::vector<int> dynamic = Dynamic(symbols);
-  return dynamic.size() < 2 || CountUpTo(dynamic, kMaxPoints) <= kMaxPoints;
+  return dynamic.size() < 2 ||
+         CountUpTo(dynamic, kMostLookedAt) <= kMostLookedAt;
 }
 
-void SizeRegion::Shorten(absl::Span<const int> symbols,
+void SizeRegion::Shorten(absl::Span<const int> symbols, size_t most,
                          const std::string& reason) {
   const auto length = [&](int symbol) {
     const SymbolRange& range = ranges_[static_cast<size_t>(symbol)];
     return range.max - range.min;
   };
-  while (!LooksAtAll(symbols)) {
+  while (CountUpTo(Dynamic(symbols), most) > most) {
     const int longest =
         *std::max_element(symbols.begin(), symbols.end(),
                           [&](int a, int b) { return length(a) < length(b); });
@@ -213,6 +238,13 @@ std::vector<SizePoint> SizeRegion::Points(absl::Span<const int> symbols,
       point[static_cast<size_t>(symbol)] = size;
       add(point);
     }
+  }
+  for (const SizePoint& critical : critical_points_) {
+    SizePoint point = anchor_;
+    for (const int symbol : dynamic)
+      point[static_cast<size_t>(symbol)] =
+          critical[static_cast<size_t>(symbol)];
+    if (point == critical) add(point);
   }
   // Corners, where they are few.
   for (size_t corner = 0;
@@ -417,7 +449,7 @@ bool SizeRegion::RestrictBy(const std::vector<int>& dynamic,
   };
   bool complete = false;
   const size_t limit =
-      dynamic.size() == 1 ? 2 * static_cast<size_t>(kMaxReach) : kMaxPoints;
+      dynamic.size() == 1 ? 2 * static_cast<size_t>(kMaxReach) : kMostLookedAt;
   const std::vector<SizePoint> points = Points(dynamic, limit, &complete);
   const bool everywhere =
       std::all_of(points.begin(), points.end(),
@@ -458,7 +490,7 @@ bool SizeRegion::RestrictBy(const std::vector<int>& dynamic,
     for (const int symbol : deciding)
       narrowed.RestrictOne(symbol, holds, {}, reason);
     const std::vector<SizePoint> left =
-        narrowed.Points(dynamic, kMaxPoints, nullptr);
+        narrowed.Points(dynamic, kMostLookedAt, nullptr);
     if (!std::all_of(left.begin(), left.end(),
                      [&](const SizePoint& point) { return holds(point); }))
       return false;

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,10 @@ class SizeRegion {
  public:
   using Predicate = std::function<bool(absl::Span<const int64_t> point)>;
 
+  // Of sizes of several symbols, Restrict looks at all if they have no more
+  // combinations than this.
+  static constexpr size_t kMostLookedAt = size_t{1} << 16;
+
   // The region of all combinations of sizes in `ranges`, one for each symbol.
   // Precondition: `anchor` is one of them.
   SizeRegion(std::vector<SymbolRange> ranges, SizePoint anchor);
@@ -50,6 +55,11 @@ class SizeRegion {
   // Adds a size at which a decision is likely to change, such as the bound of a
   // slice: Points includes it and its neighbours.
   void AddCriticalSize(int64_t size);
+
+  // Adds sizes at which `formula`, which has few values, has one that it has at
+  // few others: Points includes them where they are points of its. Of formulas
+  // with more than kMostLookedAt points, none are known.
+  void AddCriticalPointsOf(const SizeExpression& formula);
 
   // Points of the region that differ from the anchor in the sizes of `symbols`
   // only; constraints on other dynamic symbols are ignored. All such points if
@@ -82,8 +92,10 @@ class SizeRegion {
   bool LooksAtAll(absl::Span<const int> symbols) const;
 
   // Shortens the ranges of `symbols`, the longest first, to sizes around the
-  // anchor's, until Restrict looks at all points. `reason`: as of Restrict.
-  void Shorten(absl::Span<const int> symbols, const std::string& reason);
+  // anchor's, until they have at most `most` combinations. `reason`: as of
+  // Restrict.
+  void Shorten(absl::Span<const int> symbols, size_t most,
+               const std::string& reason);
 
   // Restricts a symbol to the anchor's size.
   void Fix(int symbol, const std::string& reason);
@@ -128,6 +140,8 @@ class SizeRegion {
   SizePoint anchor_;
   std::vector<SizeConstraint> constraints_;
   std::vector<int64_t> critical_sizes_;
+  std::vector<SizePoint> critical_points_;
+  std::set<std::string> seen_formulas_;  // that AddCriticalPointsOf has had
   std::vector<std::string> reasons_;
   double seconds_ = 0;  // of this thread that Restrict has taken
 };

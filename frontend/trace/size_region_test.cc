@@ -156,7 +156,7 @@ TEST(SizeRegion, IsShortenedAroundTheAnchorToBeLookedAt) {
     EXPECT_TRUE(region.LooksAtAll({0}));
     EXPECT_TRUE(region.LooksAtAll({1, 2}));
     EXPECT_FALSE(region.LooksAtAll({0, 1}));
-    region.Shorten({0, 1}, "it");
+    region.Shorten({0, 1}, SizeRegion::kMostLookedAt, "it");
     EXPECT_TRUE(region.LooksAtAll({0, 1}));
     EXPECT_TRUE(region.Contains(anchor));
     for (const size_t symbol : {0, 1}) {
@@ -169,6 +169,28 @@ TEST(SizeRegion, IsShortenedAroundTheAnchorToBeLookedAt) {
     region.Points({0, 1}, size_t{1} << 16, &complete);
     EXPECT_TRUE(complete);
   }
+}
+
+TEST(SizeRegion, PointsHaveTheFewPlacesOfAValue) {
+  SizeRegion region({{1, 130}, {1, 130}}, {9, 9});
+  const SizeExpression product =
+      SizeExpression::Symbol(0) * SizeExpression::Symbol(1);
+  const SizeExpression rare = SizeExpression::Binary(
+      SizeExpression::Kind::kFloorDivide,
+      SizeExpression::Binary(SizeExpression::Kind::kModulo, product, 997), 996);
+  const auto has_rare = [&](const std::vector<int>& symbols) {
+    const std::vector<SizePoint> points = region.Points(symbols, 160, nullptr);
+    return std::any_of(points.begin(), points.end(), [&](const SizePoint& p) {
+      return rare.Evaluate(p) == 1;
+    });
+  };
+  EXPECT_FALSE(has_rare({0, 1}));
+  // That of a product, which has many values, none is an exception.
+  region.AddCriticalPointsOf(product);
+  EXPECT_FALSE(has_rare({0, 1}));
+  region.AddCriticalPointsOf(rare);
+  EXPECT_TRUE(has_rare({0, 1}));
+  EXPECT_FALSE(has_rare({0}));
 }
 
 TEST(SizeRegion, ConstraintsOnConstantsSayNothing) {

@@ -137,7 +137,7 @@ RecordedFunction Remembering(RecordedFunction run) {
 }
 
 bool RegionRunner::IsListOfOneType(
-    const SizeFunctionRef& function,
+    const NodeRegion& region, const SizeFunctionRef& function,
     std::optional<std::pair<at::ScalarType, int64_t>> type) const {
   const auto is_right = [&](absl::Span<const int64_t> point, bool known) {
     const absl::StatusOr<c10::IValue> list =
@@ -145,11 +145,12 @@ bool RegionRunner::IsListOfOneType(
     return list.ok() ? AreOfOneType(*list, type) : !known;
   };
   if (!is_right(interpreter_.region_.anchor(), /*known=*/true)) return false;
-  for (const SizePoint& point :
-       interpreter_.region_.Points(function->symbols, kListPoints, nullptr)) {
-    if (!is_right(point, /*known=*/false)) return false;
-  }
-  return true;
+  const bool is_irregular = !region.irregular.empty();
+  const std::vector<SizePoint> points =
+      TellingPoints(function->symbols, region, kListPoints);
+  return std::all_of(points.begin(), points.end(), [&](const SizePoint& p) {
+    return is_right(p, /*known=*/is_irregular);
+  });
 }
 
 void RegionRunner::NoteKnownList(const NodeRegion& region,
@@ -158,14 +159,14 @@ void RegionRunner::NoteKnownList(const NodeRegion& region,
   // A way that was not seen may append something else.
   result.of_varying_type |= ways.others_unseen;
   if (!region.has_functions || !ways.sizes_known || ways.others_unseen) return;
-  const SizeFunctionRef function =
-      SizeFunction::Program(region.node->kind().toQualString(),
-                            region.run_elsewhere, region.functions, output);
+  const SizeFunctionRef function = SizeFunction::Program(
+      region.node->kind().toQualString(), region.run_elsewhere,
+      region.functions, output, region.irregular);
   std::optional<std::pair<at::ScalarType, int64_t>> type;
   for (const c10::IValue& probe : result.probes) {
     if (!AreOfOneType(probe, type)) return;
   }
-  if (!IsListOfOneType(function, type)) {
+  if (!IsListOfOneType(region, function, type)) {
     result.of_varying_type = true;
     return;
   }
@@ -264,7 +265,8 @@ void Interpreter::NoteNewElements(const Invocation& call,
   }
   list.function = SizeFunction::Program(call.schema->name(),
                                         OnCopyOfList(call.run, written),
-                                        std::move(shapes), /*index=*/0);
+                                        std::move(shapes), /*index=*/0,
+                                        /*irregular=*/{});
 }
 
 }  // namespace aitune::frontend

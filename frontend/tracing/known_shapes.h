@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -35,6 +36,9 @@ struct ShapeQuery {
   // The symbols that the sizes of the arguments, and elements that are read,
   // depend on.
   std::vector<int> symbols;
+  // The sets of symbols that the arguments are irregular in
+  // (irregular_sizes.h).
+  std::set<std::vector<int>> irregular;
 };
 
 // What such a call gives at one point.

@@ -179,6 +179,7 @@ absl::Status Interpreter::InferSizes(const Invocation& call,
                  FormulaOf(result->function, *values)) {
     SetSize(*result, *formula);
   }
+  if (result->size) region_.AddCriticalPointsOf(*result->size);
   return absl::OkStatus();
 }
 

@@ -106,6 +106,29 @@ bool AnyDependsOnData(const std::vector<ProbedRef>& arguments, size_t from) {
                      });
 }
 
+// Of aten::cat the axis that it joins tensors along, and the sum of their
+// sizes.
+std::optional<std::pair<int64_t, SizeExpression>> JoinedAxis(
+    const Invocation& call) {
+  if (call.schema->name() != "aten::cat" || call.arguments[0]->elements.empty())
+    return std::nullopt;
+  const std::vector<ProbedRef>& parts = call.arguments[0]->elements;
+  const ProbedValue& dim = *call.arguments[1];
+  if (!dim.uniform || !dim.probes[0].isInt()) return std::nullopt;
+  const auto rank = static_cast<int64_t>(parts[0]->type.sizes.size());
+  int64_t axis = dim.probes[0].toInt();
+  if (axis < 0) axis += rank;
+  SizeExpression sum;
+  for (const ProbedRef& part : parts) {
+    const std::vector<SizeExpression>* const sizes = KnownSizes(*part);
+    if (sizes == nullptr || static_cast<int64_t>(sizes->size()) != rank ||
+        axis < 0 || axis >= rank)
+      return std::nullopt;
+    sum = sum + (*sizes)[static_cast<size_t>(axis)];
+  }
+  return std::pair(axis, sum);
+}
+
 }  // namespace
 
 bool IsAutocast(const c10::FunctionSchema& schema) {
@@ -215,6 +238,8 @@ void Interpreter::FindToldSizes(OperatorCall& op) {
     traits.told[traits.sliced->first] = traits.sliced->second;
     return;
   }
+  if (const auto joined = JoinedAxis(op.call))
+    traits.told.emplace(joined->first, fitter_.Simplify(joined->second));
   const auto place = kNewTensors->find(op.call.schema->name());
   if (place == kNewTensors->end() || place->second >= op.call.arguments.size())
     return;

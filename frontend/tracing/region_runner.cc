@@ -366,6 +366,7 @@ absl::Status RegionRunner::Run(Node* node, const std::string& reason) {
   AITUNE_RETURN_IF_ERROR(MakeProgram(region));
   FindFunctions(region);
   AITUNE_ASSIGN_OR_RETURN(RegionWays ways, RunAllWays(region));
+  AITUNE_RETURN_IF_ERROR(FindIrregularSizes(region, ways));
   RunElsewhere(region, ways);
 
   const size_t output_count = region.output_count();

@@ -36,6 +36,9 @@ struct NodeRegion {
   // What the program takes, as functions of sizes, tensors of data as zeros.
   std::vector<SizeFunctionRef> functions;
   bool has_functions = false;  // whether each of them is known
+  // The sets of symbols that what it computes is irregular in
+  // (irregular_sizes.h).
+  std::set<std::vector<int>> irregular;
   // The number of inputs, the first of the node, that decide its ways: the
   // condition of an if, the length and the condition of a loop.
   size_t controls = 0;
@@ -91,6 +94,8 @@ struct RegionWays {
     std::vector<c10::IValue> outputs;
   };
   std::vector<Elsewhere> elsewhere;
+  // Whether it was not run at some size that may be a special one.
+  bool missed_sizes = false;
   // Whether the sizes of tensors in the program do not come from data.
   bool sizes_known = false;
   // Whether a way that was not run may give something else: one that raises,
@@ -159,7 +164,7 @@ class RegionRunner {
   // Whether what the function gives is, at other sizes too, a list of tensors
   // of one dtype and rank: of `type`, if it is set.
   bool IsListOfOneType(
-      const SizeFunctionRef& function,
+      const NodeRegion& region, const SizeFunctionRef& function,
       std::optional<std::pair<at::ScalarType, int64_t>> type) const;
   // Sets ProbedValue::is_list_of_known, or of_varying_type, of a list, number
   // `output` of what the program gives.
@@ -167,6 +172,14 @@ class RegionRunner {
                      size_t output, ProbedValue& result) const;
 
   // region_points.cc: the same at other sizes than the probes'.
+  // Fills in `irregular` and, where the region gives what has sizes, shortens
+  // the ranges of these symbols until all of their sizes can be looked at.
+  absl::Status FindIrregularSizes(NodeRegion& region, const RegionWays& ways);
+  // Sizes that show what the region gives at all: `sample` of them, and all
+  // that differ from the anchor in symbols which it is irregular in.
+  std::vector<SizePoint> TellingPoints(const std::vector<int>& symbols,
+                                       const NodeRegion& region,
+                                       size_t sample) const;
   // What a value is at these sizes, tensors of data as zeros; not set if that
   // is not known, or too large.
   std::optional<c10::IValue> ValueAt(const ProbedRef& value,

@@ -258,7 +258,9 @@ ShapesAt Interpreter::FindShapes(const ShapeQuery& query,
     found.sizes.clear();
     found.real = true;
     status = attempt(/*real=*/true);
-    if (!status.ok()) {
+    // That there are no elements may be an error: a maximum has none then.
+    if (!status.ok() && (!absl::IsInvalidArgument(status) ||
+                         SaysNotImplemented(status.message()))) {
       found = without;
       status = absl::OkStatus();
     }
@@ -423,7 +425,7 @@ absl::Status Interpreter::CheckSizes(
       HasSizesOfElements(*call.schema, call.arguments)) {
     // The elements may be special at any size: nothing is said of those that
     // were not looked at.
-    region_.Shorten(query->symbols, reason);
+    region_.Shorten(query->symbols, SizeRegion::kMostLookedAt, reason);
     region_.Restrict(
         query->symbols,
         [&](absl::Span<const int64_t> point) {
@@ -433,6 +435,15 @@ absl::Status Interpreter::CheckSizes(
         {}, reason);
     return KeepProbes(what);
   }
+  for (const std::vector<int>& symbols : query->irregular)
+    region_.Restrict(
+        symbols,
+        [&](absl::Span<const int64_t> point) {
+          const ShapesAt there = FindShapes(*query, point);
+          return there.known && fits(there, point);
+        },
+        {}, reason);
+  AITUNE_RETURN_IF_ERROR(KeepProbes(what));
   size_t real_points = 0;
   for (const SizePoint& point :
        Scattered(region_.Points(query->symbols, kCheckedPoints, nullptr))) {

@@ -41,6 +41,7 @@ std::optional<ShapeQuery> Interpreter::MakeShapeQuery(const Invocation& call) {
     }
     query.symbols.insert(query.symbols.end(), shape->symbols.begin(),
                          shape->symbols.end());
+    query.irregular.insert(shape->irregular.begin(), shape->irregular.end());
     query.shapes.push_back(std::move(shape));
   }
   query.reads_elements = ReadsElements(query);

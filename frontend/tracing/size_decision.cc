@@ -143,7 +143,7 @@ absl::StatusOr<std::optional<SizeExpression>> Interpreter::SettleFormula(
   if (function == nullptr || !value->probes[0].isInt()) return std::nullopt;
   if (!region_.LooksAtAll(function->symbols)) {
     // Of fewer sizes a formula may be known to be right.
-    region_.Shorten(function->symbols,
+    region_.Shorten(function->symbols, SizeRegion::kMostLookedAt,
                     Reason(absl::StrCat(what, " depends on the size")));
     AITUNE_RETURN_IF_ERROR(KeepProbes(what));
     return SizeOf(value);
@@ -211,9 +211,9 @@ absl::Status Interpreter::Settle(const ProbedRef& value,
       FormsOf(*function, expected, /*of_lists=*/!region_.LooksAtAll(symbols));
   region_.Restrict(symbols, holds, forms, reason);
   // Nothing is said of sizes that were not looked at.
-  if (forms.empty() && !ReadsStrides(*function) &&
+  if (forms.empty() && !AsksForLayout(*function) &&
       !region_.LooksAtAll(symbols)) {
-    region_.Shorten(symbols, reason);
+    region_.Shorten(symbols, SizeRegion::kMostLookedAt, reason);
     region_.Restrict(symbols, holds, {}, reason);
   }
   AITUNE_RETURN_IF_ERROR(KeepProbes(what));

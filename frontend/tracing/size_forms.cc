@@ -276,18 +276,29 @@ bool IsSmooth(const SizeFunction& function) {
       seen);
 }
 
-bool ReadsStrides(const SizeFunction& function) {
-  std::unordered_set<const SizeFunction*> seen;
-  return AnyPart(
-      function,
-      [](const SizeFunction& part) {
-        return part.kind == Kind::kCall &&
-               (part.name == "aten::is_contiguous" ||
-                part.name == "aten::stride" ||
-                part.name == "aten::sym_stride" ||
-                part.name == "aten::storage_offset");
-      },
-      seen);
+bool AsksForLayout(const SizeFunction& function) {
+  if (function.kind != SizeFunction::Kind::kCall) return false;
+  const std::string& name = function.name;
+  if (name == "aten::is_contiguous") return true;
+  if (!IsComparison(name) || function.arguments.empty()) return false;
+  const auto is_least = [](const SizeFunctionRef& part) {
+    return part->kind == SizeFunction::Kind::kFixed && part->fixed.isInt() &&
+           part->fixed.toInt() <= 1;
+  };
+  const auto is_stride = [](const SizeFunctionRef& part) {
+    return part->kind == SizeFunction::Kind::kCall &&
+           (part->name == "aten::stride" || part->name == "aten::sym_stride");
+  };
+  if ((IsEqual(name) || IsUnequal(name)) && function.arguments.size() == 2 &&
+      std::any_of(function.arguments.begin(), function.arguments.end(),
+                  is_stride))
+    return std::any_of(function.arguments.begin(), function.arguments.end(),
+                       is_least);
+  return std::all_of(function.arguments.begin(), function.arguments.end(),
+                     [](const SizeFunctionRef& argument) {
+                       return argument->kind == SizeFunction::Kind::kFixed ||
+                              AsksForLayout(*argument);
+                     });
 }
 
 }  // namespace aitune::frontend

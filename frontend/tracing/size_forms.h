@@ -23,8 +23,9 @@ std::vector<SizeConstraint> FormsOf(const SizeFunction& function,
 // rounded, compared, counted or looked up may differ at any size.
 bool IsSmooth(const SizeFunction& function);
 
-// Whether the function, or a part of it, asks where elements of a tensor lie.
-bool ReadsStrides(const SizeFunction& function);
+// Whether the function tells how a tensor's elements lie, as is_contiguous()
+// and stride(-1) == 1 do: it is the same for all sizes but few least ones.
+bool AsksForLayout(const SizeFunction& function);
 
 }  // namespace aitune::frontend
 

@@ -21,9 +21,13 @@ namespace {
 
 using Kind = SizeFunction::Kind;
 
-bool AnyHasProgram(const std::vector<SizeFunctionRef>& functions) {
-  return std::any_of(functions.begin(), functions.end(),
-                     [](const SizeFunctionRef& f) { return f->has_program; });
+// Sets what `function` has of the programs in its arguments.
+void NotePrograms(SizeFunction& function) {
+  for (const SizeFunctionRef& argument : function.arguments) {
+    function.has_program |= argument->has_program;
+    function.irregular.insert(argument->irregular.begin(),
+                              argument->irregular.end());
+  }
 }
 
 std::vector<int> SymbolsOfAll(const std::vector<SizeFunctionRef>& functions) {
@@ -75,22 +79,25 @@ SizeFunctionRef SizeFunction::Call(const c10::FunctionSchema& schema,
   function->run = std::move(run);
   function->takes_count = TakesArgumentCount(schema);
   function->symbols = SymbolsOfAll(arguments);
-  function->has_program = AnyHasProgram(arguments);
   function->arguments = std::move(arguments);
+  NotePrograms(*function);
   function->index = index;
   return function;
 }
 
 SizeFunctionRef SizeFunction::Program(std::string name, RecordedFunction run,
                                       std::vector<SizeFunctionRef> arguments,
-                                      size_t index) {
+                                      size_t index,
+                                      std::set<std::vector<int>> irregular) {
   auto function = std::make_shared<SizeFunction>();
   function->kind = Kind::kProgram;
   function->has_program = true;
+  function->irregular = std::move(irregular);
   function->name = std::move(name);
   function->run = std::move(run);
   function->symbols = SymbolsOfAll(arguments);
   function->arguments = std::move(arguments);
+  NotePrograms(*function);
   function->index = index;
   return function;
 }
@@ -108,8 +115,8 @@ SizeFunctionRef SizeFunction::Element(SizeFunctionRef list, size_t index) {
   function->kind = Kind::kElement;
   function->index = index;
   function->symbols = list->symbols;
-  function->has_program = list->has_program;
   function->arguments = {std::move(list)};
+  NotePrograms(*function);
   return function;
 }
 
@@ -121,8 +128,8 @@ SizeFunctionRef SizeFunction::Container(Kind kind, c10::TypePtr type,
   function->type = std::move(type);
   function->keys = std::move(keys);
   function->symbols = SymbolsOfAll(elements);
-  function->has_program = AnyHasProgram(elements);
   function->arguments = std::move(elements);
+  NotePrograms(*function);
   return function;
 }
 

@@ -17,6 +17,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -61,6 +62,8 @@ struct SizeFunction {
   std::vector<SizeFunctionRef> arguments;
   std::vector<int> symbols;  // the symbols that it depends on, ascending
   bool has_program = false;  // whether it, or a part of it, is a kProgram
+  // The sets of symbols that such parts are irregular in (irregular_sizes.h).
+  std::set<std::vector<int>> irregular;
 
   static SizeFunctionRef Fixed(c10::IValue value);
   static SizeFunctionRef Size(const SizeExpression& size);
@@ -72,9 +75,11 @@ struct SizeFunction {
                               size_t index);
   // `run` writes to none of its arguments. It may also fail for reasons that
   // are not the program's. Of its tensors only the sizes and types count.
+  // `irregular`: of the program itself.
   static SizeFunctionRef Program(std::string name, RecordedFunction run,
                                  std::vector<SizeFunctionRef> arguments,
-                                 size_t index);
+                                 size_t index,
+                                 std::set<std::vector<int>> irregular);
   // The first result of LibTorch's own operator.
   static SizeFunctionRef Call(const c10::OperatorHandle& handle,
                               std::vector<SizeFunctionRef> arguments);

@@ -223,6 +223,8 @@ std::vector<OperatorCall> TensorCalls() {
       {"index_add", "torch.index_add(m, 1, i[:5], m[:, :5])", kSum},
       {"index_fill", "torch.index_fill(x, 0, i, 3)"},
       {"index_fill", "torch.index_fill(m, 1, i - $n, 2.5)"},
+      {"index_fill",
+       "torch.index_fill(x, 0, i, (m.double().sum() > 0).double())"},
       {"scatter", "torch.scatter(x, 0, i, y)"},
       {"scatter", "torch.scatter(m, 1, i.expand([3, $n]), 2.5)"},
       {"scatter", "torch.scatter(m, 1, i.expand([3, $n]), m * 2)"},

@@ -8,6 +8,7 @@
 #ifndef AITUNE_TESTS_SIZES_MODEL_PROGRAMS_H_
 #define AITUNE_TESTS_SIZES_MODEL_PROGRAMS_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@ struct ModelProgram {
   std::string name;
   std::string source;
   std::vector<std::string> inputs;  // as --input; none: "float32[1..130,4]"
+  // Combinations of sizes, one for each symbol, that are compared in any case.
+  std::vector<std::vector<int64_t>> special = {};
 };
 
 // Parts, positions, windows and steps of one sequence.
@@ -29,6 +32,9 @@ std::vector<ModelProgram> ShapePrograms();
 // Lists that loops over chunks make, and other values of which only LibTorch
 // knows more than the sizes.
 std::vector<ModelProgram> ListPrograms();
+
+// Programs that do something else at few sizes, which a sample passes over.
+std::vector<ModelProgram> RarePrograms();
 
 // What stands around a model: decoding, boxes, batches of several lengths,
 // caches, masks and frames.

@@ -53,6 +53,8 @@ class ModelPrograms : public testing::TestWithParam<ModelProgram> {
       }
       combinations.push_back({absl::StrJoin(sizes, ", "), sizes});
     }
+    for (const std::vector<int64_t>& special : GetParam().special)
+      combinations.push_back({absl::StrJoin(special, ", "), special});
     return *frontend::RandomCases(inputs_, combinations, /*seed=*/3);
   }
 
@@ -133,6 +135,8 @@ INSTANTIATE_TEST_SUITE_P(Shapes, ModelPrograms,
                          testing::ValuesIn(ShapePrograms()), NameOf);
 INSTANTIATE_TEST_SUITE_P(Lists, ModelPrograms,
                          testing::ValuesIn(ListPrograms()), NameOf);
+INSTANTIATE_TEST_SUITE_P(Rare, ModelPrograms, testing::ValuesIn(RarePrograms()),
+                         NameOf);
 INSTANTIATE_TEST_SUITE_P(Users, ModelPrograms,
                          testing::ValuesIn(UserPrograms()), NameOf);
 

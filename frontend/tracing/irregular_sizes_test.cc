@@ -1,0 +1,133 @@
+#include "frontend/tracing/irregular_sizes.h"
+
+#include <gtest/gtest.h>
+#include <torch/jit.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace aitune::frontend {
+namespace {
+
+using Symbols = std::set<std::vector<int>>;
+using torch::jit::Node;
+using torch::jit::Value;
+
+// What the last branch or loop of a function's body is irregular in. The sizes
+// of x, and the number n, are symbol 0; those of y and m are symbol 1.
+Symbols IrregularIn(const std::string& body) {
+  const auto unit = torch::jit::compile(
+      "def f(x: Tensor, y: Tensor, n: int, m: int):\n" + body);
+  const auto graph =
+      torch::jit::toGraphFunction(unit->get_function({"f"})).graph();
+  Node* last = nullptr;
+  for (Node* node : graph->nodes()) {
+    if (!node->blocks().empty()) last = node;
+  }
+  const auto outside = [&](Value* value) {
+    const auto inputs = graph->inputs();
+    const auto place = std::find(inputs.begin(), inputs.end(), value);
+    if (place == inputs.end()) return SizeGrowth();
+    return SizeGrowth{SizeGrowth::Kind::kLinear,
+                      {static_cast<int>(place - inputs.begin()) % 2}};
+  };
+  return IrregularSymbols(last, outside);
+}
+
+TEST(IrregularSizes, OfPartsAndSteps) {
+  EXPECT_EQ(IrregularIn(R"(
+    parts = [x]
+    for i in range(100):
+        end = min(i * 40 + x[:n // 3].size(0), m)
+        parts.append(x[i * 40:end])
+    return parts
+)"),
+            Symbols());
+  EXPECT_EQ(IrregularIn(R"(
+    if bool(x.sum() > 0):
+        x = x[:n // 3]
+    return x
+)"),
+            Symbols());
+  EXPECT_EQ(IrregularIn(R"(
+    k = 0
+    while bool(x.sum() > k):
+        k = k + n
+    return k
+)"),
+            Symbols());
+}
+
+TEST(IrregularSizes, OfNumbersThatFewSizesHave) {
+  EXPECT_EQ(IrregularIn(R"(
+    if bool(x.sum() > 0):
+        x = x[:n - n * n % 101 // 100]
+    return x
+)"),
+            (Symbols{{0}}));
+  EXPECT_EQ(IrregularIn(R"(
+    if bool(x.sum() > 0):
+        if n == 77:
+            x = x[1:]
+    return x
+)"),
+            (Symbols{{0}}));
+  EXPECT_EQ(IrregularIn(R"(
+    if bool(x.sum() > 0):
+        x = x[:int(n * 0.7)]
+    return x
+)"),
+            (Symbols{{0}}));
+  EXPECT_EQ(IrregularIn(R"(
+    if bool(x.sum() > 0):
+        if n % 64 > 62:
+            x = x[1:]
+    return x
+)"),
+            (Symbols{{0}}));
+}
+
+TEST(IrregularSizes, OfSeveralSymbols) {
+  EXPECT_EQ(IrregularIn(R"(
+    if bool(x.sum() > 0):
+        x = x[:n - n * m % 997 // 996]
+    return x
+)"),
+            (Symbols{{0, 1}}));
+  EXPECT_EQ(IrregularIn(R"(
+    if bool(x.sum() > 0):
+        x = x[n * n // 7:]
+        y = y[m * m // 7:]
+    return x, y
+)"),
+            (Symbols{{0}, {1}}));
+  EXPECT_EQ(IrregularIn(R"(
+    parts = [x]
+    while len(parts) * m < n:
+        parts.append(y)
+    return parts
+)"),
+            (Symbols{{0, 1}}));
+}
+
+TEST(IrregularSizes, OfFormulas) {
+  using Kind = SizeGrowth::Kind;
+  const SizeExpression n = SizeExpression::Symbol(0),
+                       m = SizeExpression::Symbol(1);
+  const auto divide = [](const SizeExpression& a, int64_t b) {
+    return SizeExpression::Binary(SizeExpression::Kind::kFloorDivide, a, b);
+  };
+  EXPECT_EQ(GrowthOf(SizeExpression(7)).kind, Kind::kFixed);
+  EXPECT_EQ(GrowthOf(n * 3 + m).kind, Kind::kLinear);
+  EXPECT_EQ(GrowthOf(n * m).kind, Kind::kPolynomial);
+  EXPECT_EQ(GrowthOf(divide(n + 39, 40)).kind, Kind::kSteps);
+  EXPECT_EQ(GrowthOf(n + divide(n, 40) * -40).kind, Kind::kPeriodic);
+  EXPECT_EQ(GrowthOf(m + divide(n, 40)).kind, Kind::kSteps);
+  EXPECT_EQ(GrowthOf(divide(n * m, 40)).kind, Kind::kIrregular);
+  EXPECT_EQ(GrowthOf(n * m).symbols, (std::set<int>{0, 1}));
+}
+
+}  // namespace
+}  // namespace aitune::frontend

@@ -41,7 +41,7 @@ ImportState::ImportState(const Trace& trace, mlir::Block& block,
       is_for_gpu_(is_for_gpu),
       block_(block),
       builder_(mlir::OpBuilder::atBlockEnd(&block)),
-      sizes_(Ranges(trace), trace.constraints),
+      sizes_(builder_.getContext(), Ranges(trace), trace.constraints),
       values_(trace.values.size()),
       use_counts_(trace.values.size()) {
   // Canonical forms of the inputs' sizes first: they read best.

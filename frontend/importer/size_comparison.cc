@@ -1,10 +1,12 @@
 #include "frontend/importer/size_comparison.h"
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 #include <random>
 
 #include "compiler/dialect/SizeExpressions.h"
+#include "llvm/ADT/DenseSet.h"
 
 namespace aitune::frontend {
 namespace {
@@ -16,8 +18,8 @@ using mlir::AffineExprKind;
 constexpr size_t kMostInFull = 1024;
 constexpr size_t kSamplesOfOne = 256;
 constexpr size_t kSamplesOfSeveral = 128;
-// Sizes at which two expressions are compared: some milliseconds.
-constexpr int64_t kMostCompared = int64_t{1} << 18;
+// Sizes at which two expressions are compared: a millisecond.
+constexpr int64_t kMostCompared = int64_t{1} << 16;
 constexpr size_t kManySamples = size_t{1} << 14;
 // Random sizes of which constraints are to accept as many as are asked for.
 constexpr size_t kMostDraws = size_t{1} << 17;
@@ -29,65 +31,86 @@ int64_t FloorDivide(int64_t a, int64_t b) {
   return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
 }
 
-std::vector<int64_t> Evaluate(AffineExpr size, const SizePoints& points) {
-  if (auto constant = mlir::dyn_cast<mlir::AffineConstantExpr>(size))
-    return std::vector<int64_t>(points.count, constant.getValue());
-  if (auto symbol = mlir::dyn_cast<mlir::AffineSymbolExpr>(size))
-    return points.of_symbol[symbol.getPosition()];
-  auto binary = mlir::cast<mlir::AffineBinaryOpExpr>(size);
-  std::vector<int64_t> values = Evaluate(binary.getLHS(), points);
-  const std::vector<int64_t> rhs = Evaluate(binary.getRHS(), points);
-  for (size_t i = 0; i < values.size(); ++i) {
-    int64_t& value = values[i];
-    const bool division = size.getKind() != AffineExprKind::Add &&
-                          size.getKind() != AffineExprKind::Mul;
-    if (division && rhs[i] == 0) {
-      value = 0;
-      continue;
-    }
-    switch (size.getKind()) {
-      case AffineExprKind::Add:
-        value =
-            Wrap(static_cast<uint64_t>(value) + static_cast<uint64_t>(rhs[i]));
-        break;
-      case AffineExprKind::Mul:
-        value =
-            Wrap(static_cast<uint64_t>(value) * static_cast<uint64_t>(rhs[i]));
-        break;
-      case AffineExprKind::FloorDiv:
-        value = FloorDivide(value, rhs[i]);
-        break;
-      case AffineExprKind::CeilDiv:
-        value = Wrap(0 - static_cast<uint64_t>(FloorDivide(
-                             Wrap(0 - static_cast<uint64_t>(value)), rhs[i])));
-        break;
-      default:
-        value = rhs[i] == -1 ? 0 : value - FloorDivide(value, rhs[i]) * rhs[i];
-        break;
-    }
-  }
-  return values;
+// The value of an operator of two numbers; a division by 0 gives 0.
+int64_t Apply(AffineExprKind kind, int64_t a, int64_t b) {
+  if (kind == AffineExprKind::Add)
+    return Wrap(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  if (kind == AffineExprKind::Mul)
+    return Wrap(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+  if (b == 0) return 0;
+  if (kind == AffineExprKind::FloorDiv) return FloorDivide(a, b);
+  if (kind == AffineExprKind::CeilDiv)
+    return Wrap(0 - static_cast<uint64_t>(
+                        FloorDivide(Wrap(0 - static_cast<uint64_t>(a)), b)));
+  return b == -1 ? 0 : a - FloorDivide(a, b) * b;
 }
 
-// The symbols that the expressions read, of `count`.
-std::vector<bool> SymbolsOfAll(absl::Span<const AffineExpr> sizes,
-                               size_t count) {
-  std::vector<bool> symbols(count);
-  for (AffineExpr size : sizes) {
-    size.walk([&](AffineExpr part) {
-      if (auto symbol = mlir::dyn_cast<mlir::AffineSymbolExpr>(part))
-        symbols[symbol.getPosition()] = true;
-    });
+bool Holds(SizeConstraint::Relation relation, int64_t value) {
+  switch (relation) {
+    case SizeConstraint::Relation::kZero:
+      return value == 0;
+    case SizeConstraint::Relation::kNonZero:
+      return value != 0;
+    case SizeConstraint::Relation::kNonNegative:
+      break;
   }
-  return symbols;
+  return value >= 0;
+}
+
+// The values of expressions at some sizes. A part that several of them have, or
+// one has several times, is evaluated once: where a network pads its length
+// before each stride, the length after it has that before twice.
+class Evaluation {
+ public:
+  explicit Evaluation(const SizePoints& points) : points_(points) {}
+
+  const std::vector<int64_t>& Of(AffineExpr size) {
+    if (const auto known = values_.find(size); known != values_.end())
+      return *known->second;
+    auto values = std::make_unique<std::vector<int64_t>>();
+    if (auto constant = mlir::dyn_cast<mlir::AffineConstantExpr>(size)) {
+      values->assign(points_.count, constant.getValue());
+    } else if (auto symbol = mlir::dyn_cast<mlir::AffineSymbolExpr>(size)) {
+      *values = points_.of_symbol[symbol.getPosition()];
+    } else {
+      auto binary = mlir::cast<mlir::AffineBinaryOpExpr>(size);
+      const std::vector<int64_t>& lhs = Of(binary.getLHS());
+      const std::vector<int64_t>& rhs = Of(binary.getRHS());
+      values->reserve(points_.count);
+      for (size_t i = 0; i < points_.count; ++i)
+        values->push_back(Apply(size.getKind(), lhs[i], rhs[i]));
+    }
+    return *values_.try_emplace(size, std::move(values)).first->second;
+  }
+
+ private:
+  const SizePoints& points_;
+  llvm::DenseMap<AffineExpr, std::unique_ptr<std::vector<int64_t>>> values_;
+};
+
+// Adds the symbols that `size` reads; `seen` are the parts that were looked at.
+void AddSymbols(AffineExpr size, llvm::DenseSet<AffineExpr>& seen,
+                std::vector<bool>& symbols) {
+  if (!seen.insert(size).second) return;
+  if (auto symbol = mlir::dyn_cast<mlir::AffineSymbolExpr>(size))
+    symbols[symbol.getPosition()] = true;
+  if (auto binary = mlir::dyn_cast<mlir::AffineBinaryOpExpr>(size)) {
+    AddSymbols(binary.getLHS(), seen, symbols);
+    AddSymbols(binary.getRHS(), seen, symbols);
+  }
 }
 
 }  // namespace
 
 SizeComparison::SizeComparison(
+    mlir::MLIRContext* context,
     const std::vector<std::pair<int64_t, int64_t>>& ranges,
     absl::Span<const SizeConstraint> constraints)
-    : ranges_(ranges), constraints_(constraints.begin(), constraints.end()) {
+    : ranges_(ranges) {
+  for (const SizeConstraint& constraint : constraints)
+    constraints_.push_back(
+        {mlir::ait::toAffineExpr(constraint.expression, context),
+         constraint.relation, SymbolsOf(constraint.expression)});
   if (ranges.empty()) {
     samples_.count = 1;
     samples_are_all_ = true;
@@ -110,21 +133,31 @@ SizeComparison::SizeComparison(
     samples_ = Draw(ranges_.size() == 1 ? kSamplesOfOne : kSamplesOfSeveral);
 }
 
-bool SizeComparison::IsAccepted(absl::Span<const int64_t> point,
-                                const std::vector<bool>& symbols) const {
-  return std::all_of(
-      constraints_.begin(), constraints_.end(),
-      [&](const SizeConstraint& constraint) {
-        const std::vector<int> read = SymbolsOf(constraint.expression);
-        return std::any_of(read.begin(), read.end(),
-                           [&](int symbol) {
-                             return !symbols[static_cast<size_t>(symbol)];
-                           }) ||
-               constraint.Holds(point);
-      });
+SizePoints SizeComparison::Accepted(SizePoints points,
+                                    const std::vector<bool>& symbols) const {
+  std::vector<bool> holds(points.count, true);
+  Evaluation evaluation(points);
+  for (const Relation& relation : constraints_) {
+    if (std::any_of(relation.symbols.begin(), relation.symbols.end(),
+                    [&](int s) { return !symbols[static_cast<size_t>(s)]; }))
+      continue;
+    const std::vector<int64_t>& values = evaluation.Of(relation.expression);
+    for (size_t i = 0; i < points.count; ++i)
+      holds[i] = holds[i] && Holds(relation.relation, values[i]);
+  }
+  SizePoints accepted;
+  for (const std::vector<int64_t>& sizes : points.of_symbol) {
+    std::vector<int64_t>& kept = accepted.of_symbol.emplace_back();
+    for (size_t i = 0; i < points.count; ++i)
+      if (holds[i]) kept.push_back(sizes[i]);
+  }
+  accepted.count = accepted.of_symbol[0].size();
+  return accepted;
 }
 
 SizePoints SizeComparison::Draw(size_t count) const {
+  // A fixed seed: the same model must always give the same types.
+  std::mt19937_64 random(20240229);
   SizePoints drawn;
   drawn.of_symbol.resize(ranges_.size());
   const auto add = [&](const std::vector<int64_t>& point) {
@@ -132,48 +165,53 @@ SizePoints SizeComparison::Draw(size_t count) const {
       drawn.of_symbol[symbol].push_back(point[symbol]);
     ++drawn.count;
   };
-  // A fixed seed: the same model must always give the same types.
-  std::mt19937_64 random(20240229);
-  const auto draw = [&] {
-    std::vector<int64_t> point;
-    for (const auto& [low, high] : ranges_)
-      point.push_back(
-          std::uniform_int_distribution<int64_t>(low, high)(random));
-    return point;
-  };
   std::vector<int64_t> least, greatest;
   for (const auto& [low, high] : ranges_) {
     least.push_back(low);
     greatest.push_back(high);
   }
-  const std::vector<bool> all(ranges_.size(), true);
-  for (const std::vector<int64_t>& corner : {least, greatest})
-    if (IsAccepted(corner, all)) add(corner);
-  for (size_t tried = 0; tried < kMostDraws && drawn.count < count; ++tried) {
-    std::vector<int64_t> point = draw();
-    // Sizes that must be equal rarely are by chance.
-    for (size_t symbol = 0;
-         !constraints_.empty() && tried % 2 == 1 && symbol < ranges_.size();
-         ++symbol)
-      point[symbol] = std::clamp(point[0], least[symbol], greatest[symbol]);
-    if (IsAccepted(point, all)) add(point);
-  }
-  if (drawn.count >= std::min(count, kSamplesOfSeveral)) return drawn;
-  // Few accepted ones would make sizes equal that are not.
-  drawn = SizePoints();
-  drawn.of_symbol.resize(ranges_.size());
   add(least);
   add(greatest);
-  while (drawn.count < count) add(draw());
-  return drawn;
+  const size_t draws = constraints_.empty() ? count : kMostDraws;
+  while (drawn.count < draws) {
+    std::vector<int64_t> point;
+    for (const auto& [low, high] : ranges_)
+      point.push_back(
+          std::uniform_int_distribution<int64_t>(low, high)(random));
+    // Sizes that must be equal rarely are by chance.
+    if (!constraints_.empty() && drawn.count % 2 == 1) {
+      const int64_t equal = point[drawn.count / 2 % point.size()];
+      for (size_t symbol = 0; symbol < point.size(); ++symbol)
+        point[symbol] = std::clamp(equal, least[symbol], greatest[symbol]);
+    }
+    add(point);
+  }
+  SizePoints accepted =
+      Accepted(drawn, std::vector<bool>(ranges_.size(), true));
+  // Few accepted ones would make sizes equal that are not.
+  const bool suffices = accepted.count >= std::min(count, kSamplesOfSeveral);
+  SizePoints& chosen = suffices ? accepted : drawn;
+  chosen.count = std::min(chosen.count, count);
+  for (std::vector<int64_t>& sizes : chosen.of_symbol)
+    sizes.resize(chosen.count);
+  return std::move(chosen);
 }
 
 std::vector<int64_t> SizeComparison::ValuesAtSamples(AffineExpr size) const {
-  return Evaluate(size, samples_);
+  return Evaluation(samples_).Of(size);
 }
 
 std::optional<std::vector<SizeComparison::Dependence>>
-SizeComparison::DependenceOf(AffineExpr size) const {
+SizeComparison::DependenceOf(AffineExpr size) {
+  const auto known = dependences_.find(size);
+  if (known != dependences_.end()) return known->second;
+  auto found = FindDependence(size);
+  dependences_.try_emplace(size, found);
+  return found;
+}
+
+std::optional<std::vector<SizeComparison::Dependence>>
+SizeComparison::FindDependence(AffineExpr size) {
   std::vector<Dependence> found(ranges_.size());
   if (mlir::isa<mlir::AffineConstantExpr>(size)) return found;
   if (auto symbol = mlir::dyn_cast<mlir::AffineSymbolExpr>(size)) {
@@ -219,8 +257,8 @@ SizeComparison::DependenceOf(AffineExpr size) const {
 std::vector<bool> SizeComparison::Related(std::vector<bool> symbols) const {
   for (bool grows = true; grows;) {
     grows = false;
-    for (const SizeConstraint& constraint : constraints_) {
-      const std::vector<int> read = SymbolsOf(constraint.expression);
+    for (const Relation& relation : constraints_) {
+      const std::vector<int>& read = relation.symbols;
       const auto is_in = [&](int s) { return symbols[static_cast<size_t>(s)]; };
       if (std::none_of(read.begin(), read.end(), is_in) ||
           std::all_of(read.begin(), read.end(), is_in))
@@ -256,28 +294,26 @@ std::optional<SizePoints> SizeComparison::Combinations(
   }
   SizePoints points;
   points.of_symbol.resize(ranges_.size());
+  points.count = static_cast<size_t>(count);
   std::vector<size_t> place(ranges_.size());
-  std::vector<int64_t> point(ranges_.size());
   for (int64_t done = 0; done < count; ++done) {
-    for (size_t s = 0; s < point.size(); ++s) point[s] = sizes[s][place[s]];
-    if (IsAccepted(point, symbols)) {
-      for (size_t s = 0; s < point.size(); ++s)
-        points.of_symbol[s].push_back(point[s]);
-      ++points.count;
-    }
-    for (size_t s = 0; s < point.size(); ++s) {
+    for (size_t s = 0; s < sizes.size(); ++s)
+      points.of_symbol[s].push_back(sizes[s][place[s]]);
+    for (size_t s = 0; s < sizes.size(); ++s) {
       if (++place[s] < sizes[s].size()) break;
       place[s] = 0;
     }
   }
-  return points;
+  return constraints_.empty() ? points : Accepted(std::move(points), symbols);
 }
 
 std::vector<SizePoints> SizeComparison::TellingPoints(
     absl::Span<const AffineExpr> sizes, bool of_ends) {
   if (samples_are_all_) return {samples_};
-  const std::vector<bool> symbols =
-      Related(SymbolsOfAll(sizes, ranges_.size()));
+  std::vector<bool> read(ranges_.size());
+  llvm::DenseSet<AffineExpr> seen;
+  for (AffineExpr size : sizes) AddSymbols(size, seen, read);
+  const std::vector<bool> symbols = Related(std::move(read));
   std::vector<Dependence> dependence(ranges_.size());
   bool is_known = true, is_linear = true;
   for (AffineExpr size : sizes) {
@@ -291,10 +327,25 @@ std::vector<SizePoints> SizeComparison::TellingPoints(
       is_linear = is_linear && dependence[s].degree <= 1;
     }
   }
+  // Constraints make one polynomial of those of several symbols.
+  Dependence common;
+  for (const Relation& relation : constraints_) {
+    const auto of_constraint = DependenceOf(relation.expression);
+    for (size_t s = 0; s < ranges_.size() && of_constraint; ++s)
+      dependence[s].period =
+          std::lcm(dependence[s].period, (*of_constraint)[s].period);
+  }
+  for (size_t s = 0; s < ranges_.size() && !constraints_.empty(); ++s) {
+    if (!symbols[s]) continue;
+    common.period =
+        std::min(std::lcm(common.period, dependence[s].period), kMostCompared);
+    common.degree += dependence[s].degree;
+  }
   std::vector<int64_t> firsts, lasts;
-  for (const Dependence& of_symbol : dependence) {
-    firsts.push_back(of_symbol.period * (of_ends ? 1 : of_symbol.degree + 1));
-    lasts.push_back(of_ends ? of_symbol.period : 0);
+  for (const Dependence& own : dependence) {
+    const Dependence& used = constraints_.empty() ? own : common;
+    firsts.push_back(used.period * (of_ends ? 1 : used.degree + 1));
+    lasts.push_back(of_ends ? used.period : 0);
   }
   const bool suffices = is_known && (is_linear || !of_ends);
   std::optional<SizePoints> part;
@@ -313,14 +364,15 @@ std::vector<SizePoints> SizeComparison::TellingPoints(
 bool SizeComparison::AreEqual(AffineExpr a, AffineExpr b) {
   const std::vector<SizePoints> points = TellingPoints({a, b}, false);
   return std::all_of(points.begin(), points.end(), [&](const SizePoints& p) {
-    return Evaluate(a, p) == Evaluate(b, p);
+    Evaluation evaluation(p);
+    return evaluation.Of(a) == evaluation.Of(b);
   });
 }
 
 std::pair<int64_t, int64_t> SizeComparison::Bounds(AffineExpr size) {
   std::pair<int64_t, int64_t> bounds = {INT64_MAX, INT64_MIN};
   for (const SizePoints& points : TellingPoints({size}, true)) {
-    const std::vector<int64_t> values = Evaluate(size, points);
+    const std::vector<int64_t> values = Evaluation(points).Of(size);
     const auto [low, high] = std::minmax_element(values.begin(), values.end());
     bounds.first = std::min(bounds.first, *low);
     bounds.second = std::max(bounds.second, *high);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "llvm/ADT/DenseMap.h"
 #include "mlir/IR/AffineExpr.h"
 #include "runtime/tensor/size_constraint.h"
 
@@ -33,7 +34,8 @@ class SizeComparison {
  public:
   // `ranges` are the least and greatest value of each symbol, in order, and
   // `constraints` what all sizes fulfil.
-  SizeComparison(const std::vector<std::pair<int64_t, int64_t>>& ranges,
+  SizeComparison(mlir::MLIRContext* context,
+                 const std::vector<std::pair<int64_t, int64_t>>& ranges,
                  absl::Span<const SizeConstraint> constraints);
 
   // The values of `size` at some hundred of the sizes, or at all where there
@@ -52,18 +54,25 @@ class SizeComparison {
   std::pair<int64_t, int64_t> Bounds(mlir::AffineExpr size);
 
  private:
+  struct Relation {
+    mlir::AffineExpr expression;  // of a SizeConstraint
+    SizeConstraint::Relation relation;
+    std::vector<int> symbols;  // that it reads
+  };
   // How an expression depends on one symbol.
   struct Dependence {
     int64_t period = 1;  // after so many sizes, it grows as a polynomial does
     int64_t degree = 0;  // of this polynomial
   };
   // By symbol; not set for what does not repeat itself, or too late.
-  std::optional<std::vector<Dependence>> DependenceOf(
-      mlir::AffineExpr size) const;
+  std::optional<std::vector<Dependence>> DependenceOf(mlir::AffineExpr size);
+  // DependenceOf, for what it has not looked at before.
+  std::optional<std::vector<Dependence>> FindDependence(mlir::AffineExpr size);
   // Those symbols that `symbols` are related to by constraints, and these.
   std::vector<bool> Related(std::vector<bool> symbols) const;
-  bool IsAccepted(absl::Span<const int64_t> point,
-                  const std::vector<bool>& symbols) const;
+  // Those of the points that fulfil what reads no other than `symbols`.
+  SizePoints Accepted(SizePoints points,
+                      const std::vector<bool>& symbols) const;
   // Of `symbols` all combinations of their first `firsts` and last `lasts`
   // sizes, by symbol, that are accepted; not set where there are too many. No
   // `lasts`: 0 of each.
@@ -78,9 +87,11 @@ class SizeComparison {
   SizePoints Draw(size_t count) const;
 
   std::vector<std::pair<int64_t, int64_t>> ranges_;
-  std::vector<SizeConstraint> constraints_;
+  std::vector<Relation> constraints_;
   SizePoints samples_;
   bool samples_are_all_ = false;
+  llvm::DenseMap<mlir::AffineExpr, std::optional<std::vector<Dependence>>>
+      dependences_;
   std::optional<SizePoints> many_samples_;  // once they are needed
 };
 

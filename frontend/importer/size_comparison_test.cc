@@ -22,21 +22,22 @@ class SizeComparisonTest : public testing::Test {
 
 TEST_F(SizeComparisonTest, SizesThatDifferAtFewPlaces) {
   const AffineExpr n = Symbol(0), m = Symbol(1);
-  SizeComparison one(Ranges{{1, 8192}}, {});
+  SizeComparison one(&context_, Ranges{{1, 8192}}, {});
   EXPECT_FALSE(one.AreEqual(n.floorDiv(400) + 1, n.ceilDiv(400)));
   EXPECT_FALSE(one.AreEqual(n, n + (n % 5003).floorDiv(5002)));
   EXPECT_FALSE(one.AreEqual(n * n, n * n + (n % 997).floorDiv(996)));
-  SizeComparison two(Ranges{{1, 130}, {1, 130}}, {});
+  SizeComparison two(&context_, Ranges{{1, 130}, {1, 130}}, {});
   const AffineExpr rare = ((n * m) % 997).floorDiv(996);
   EXPECT_FALSE(two.AreEqual(rare, mlir::getAffineConstantExpr(0, &context_)));
   EXPECT_FALSE(two.AreEqual(n, n + ((n + m) % 64).floorDiv(63)));
-  SizeComparison long_ranges(Ranges{{1, 1 << 20}, {1, 1 << 20}}, {});
+  SizeComparison long_ranges(&context_, Ranges{{1, 1 << 20}, {1, 1 << 20}}, {});
   EXPECT_FALSE(long_ranges.AreEqual(n, n + ((n + m) % 200).floorDiv(199)));
 }
 
 TEST_F(SizeComparisonTest, SizesThatAreEqual) {
   const AffineExpr n = Symbol(0), m = Symbol(1);
-  SizeComparison sizes(Ranges{{1, int64_t{1} << 40}, {1, 1 << 20}}, {});
+  SizeComparison sizes(&context_, Ranges{{1, int64_t{1} << 40}, {1, 1 << 20}},
+                       {});
   AffineExpr halved = n, doubled = n * m;
   for (int i = 0; i < 5; ++i) {
     halved = (halved + 1).floorDiv(2);
@@ -60,10 +61,10 @@ TEST_F(SizeComparisonTest, SizesThatAreEqualWhereConstraintsHold) {
       SizeExpression::Binary(SizeExpression::Kind::kModulo, s0, 4),
       SizeConstraint::Relation::kZero};
   const SizeConstraint same = {s0 + s1 * -1, SizeConstraint::Relation::kZero};
-  SizeComparison multiples(Ranges{{1, 1 << 20}, {1, 9}}, {multiple});
+  SizeComparison multiples(&context_, Ranges{{1, 1 << 20}, {1, 9}}, {multiple});
   EXPECT_TRUE(multiples.AreEqual(n.floorDiv(4) * 4, n));
   EXPECT_FALSE(multiples.AreEqual(n.floorDiv(8) * 8, n));
-  SizeComparison squares(Ranges{{1, 4096}, {1, 4096}}, {same});
+  SizeComparison squares(&context_, Ranges{{1, 4096}, {1, 4096}}, {same});
   EXPECT_TRUE(squares.AreEqual(n * m, n * n));
   EXPECT_TRUE(squares.AreEqual((n + m).floorDiv(2), m));
   EXPECT_FALSE(squares.AreEqual((n + m).floorDiv(4), m.ceilDiv(2)));
@@ -71,7 +72,7 @@ TEST_F(SizeComparisonTest, SizesThatAreEqualWhereConstraintsHold) {
 
 TEST_F(SizeComparisonTest, BoundsAreThoseOfAllSizes) {
   const AffineExpr n = Symbol(0), m = Symbol(1);
-  SizeComparison sizes(Ranges{{1, 1 << 20}, {1, 130}}, {});
+  SizeComparison sizes(&context_, Ranges{{1, 1 << 20}, {1, 130}}, {});
   EXPECT_EQ(sizes.Bounds(n - n.floorDiv(64) * 64), Bounds(0, 63));
   EXPECT_EQ(sizes.Bounds(n - 40), Bounds(-39, (1 << 20) - 40));
   EXPECT_EQ(sizes.Bounds((n % 997).floorDiv(996)), Bounds(0, 1));
@@ -79,8 +80,27 @@ TEST_F(SizeComparisonTest, BoundsAreThoseOfAllSizes) {
   const SizeConstraint greater = {
       SizeExpression::Symbol(0) + SizeExpression::Symbol(1) * -1,
       SizeConstraint::Relation::kNonNegative};
-  SizeComparison related(Ranges{{1, 130}, {1, 130}}, {greater});
+  SizeComparison related(&context_, Ranges{{1, 130}, {1, 130}}, {greater});
   EXPECT_EQ(related.Bounds(n - m), Bounds(0, 129));
+}
+
+// The first symbol has few sizes, and none of those that are equal.
+TEST_F(SizeComparisonTest, SizesThatDifferAtFewPlacesWhereConstraintsHold) {
+  const SizeExpression height = SizeExpression::Symbol(1),
+                       width = SizeExpression::Symbol(2);
+  const AffineExpr h = Symbol(1);
+  const Ranges ranges = {{1, 8}, {1, 100000}, {1, 100000}};
+  SizeComparison squares(
+      &context_, ranges,
+      {{height + width * -1, SizeConstraint::Relation::kZero}});
+  EXPECT_FALSE(squares.AreEqual((h + 8).floorDiv(9), h.floorDiv(9) + 1));
+  EXPECT_TRUE(squares.AreEqual((h + Symbol(2)).floorDiv(2), h));
+  SizeComparison near(
+      &context_, ranges,
+      {{width + height * -1, SizeConstraint::Relation::kNonNegative},
+       {height + width * -1 + 1, SizeConstraint::Relation::kNonNegative}});
+  EXPECT_FALSE(near.AreEqual((h + 8).floorDiv(9), h.floorDiv(9) + 1));
+  EXPECT_FALSE(near.AreEqual(h, Symbol(2)));
 }
 
 // Part n of a text of 24 a part: m - 1 parts lie before it.
@@ -90,7 +110,7 @@ TEST_F(SizeComparisonTest, BoundsWhereConstraintsLeaveFewSizes) {
   const std::vector<SizeConstraint> constraints = {
       {length + part * -24 + 24, SizeConstraint::Relation::kNonNegative},
       {part * 24 + length * -1 + -1, SizeConstraint::Relation::kNonNegative}};
-  SizeComparison sizes(Ranges{{1, 300}, {1, 1024}}, constraints);
+  SizeComparison sizes(&context_, Ranges{{1, 300}, {1, 1024}}, constraints);
   const AffineExpr left = Symbol(0) - Symbol(1) * 24 + 24;
   EXPECT_EQ(sizes.Bounds(left), Bounds(0, 23));
   EXPECT_EQ(sizes.Bounds(Symbol(1)), Bounds(1, 13));
@@ -98,7 +118,7 @@ TEST_F(SizeComparisonTest, BoundsWhereConstraintsLeaveFewSizes) {
 }
 
 TEST_F(SizeComparisonTest, WithoutSymbols) {
-  SizeComparison none(Ranges{}, {});
+  SizeComparison none(&context_, Ranges{}, {});
   EXPECT_EQ(none.ValuesAtSamples(mlir::getAffineConstantExpr(7, &context_)),
             std::vector<int64_t>{7});
 }

@@ -9,9 +9,10 @@ namespace aitune::frontend {
 using mlir::AffineExpr;
 
 SymbolicSizes::SymbolicSizes(
+    mlir::MLIRContext* context,
     const std::vector<std::pair<int64_t, int64_t>>& ranges,
     absl::Span<const SizeConstraint> constraints)
-    : comparison_(ranges, constraints) {}
+    : comparison_(context, ranges, constraints) {}
 
 AffineExpr SymbolicSizes::Canonical(AffineExpr size) {
   if (mlir::isa<mlir::AffineConstantExpr>(size)) return size;

@@ -33,7 +33,8 @@ class SymbolicSizes {
  public:
   // `ranges` are the least and greatest value of each symbol, in order, and
   // `constraints` what all sizes fulfil.
-  SymbolicSizes(const std::vector<std::pair<int64_t, int64_t>>& ranges,
+  SymbolicSizes(mlir::MLIRContext* context,
+                const std::vector<std::pair<int64_t, int64_t>>& ranges,
                 absl::Span<const SizeConstraint> constraints);
 
   // The representative of the sizes equal to `size`: constant if it has the

@@ -30,6 +30,7 @@ constexpr size_t kMostCriticalPoints = 64;
 // Values of a formula of which some may be exceptions, and the share of all
 // sizes that one has at most: one in so many.
 constexpr size_t kMostValues = 8;
+constexpr size_t kFewPoints = 64;
 constexpr size_t kRareShare = 20;
 // A loop that compares sizes hundreds of times, as one that shortens the longer
 // of two texts does, would take minutes to look at all of their sizes.
@@ -128,14 +129,19 @@ void SizeRegion::AddCriticalSize(int64_t size) {
 void SizeRegion::AddCriticalPointsOf(const SizeExpression& formula) {
   if (formula.constant() || !seen_formulas_.insert(formula.ToString()).second)
     return;
-  bool complete = false;
-  const std::vector<SizePoint> points =
-      Points(SymbolsOf(formula), kMostLookedAt, &complete);
-  if (!complete) return;
   std::map<int64_t, std::vector<size_t>> places;  // of each value
-  for (size_t i = 0; i < points.size(); ++i) {
-    places[formula.Evaluate(points[i])].push_back(i);
-    if (places.size() > kMostValues) return;
+  std::vector<SizePoint> points;
+  // Most formulas have many values, as few points show.
+  for (const size_t limit : {kFewPoints, kMostLookedAt}) {
+    bool complete = false;
+    points = Points(SymbolsOf(formula), limit, &complete);
+    places.clear();
+    for (size_t i = 0; i < points.size(); ++i) {
+      places[formula.Evaluate(points[i])].push_back(i);
+      if (places.size() > kMostValues) return;
+    }
+    if (complete) break;
+    if (limit == kMostLookedAt) return;
   }
   for (const auto& [value, of_value] : places) {
     if (of_value.size() > points.size() / kRareShare) continue;

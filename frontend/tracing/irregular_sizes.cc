@@ -44,15 +44,26 @@ SizeGrowth Quotient(const SizeGrowth& dividend, const SizeGrowth& divisor,
   return AtLeast(quotient, is_regular ? kind : Kind::kIrregular);
 }
 
-// A difference: of n and a multiple of its steps, what is left.
+bool ShareSymbols(const SizeGrowth& a, const SizeGrowth& b) {
+  return std::any_of(a.symbols.begin(), a.symbols.end(),
+                     [&](int symbol) { return b.symbols.count(symbol) > 0; });
+}
+
+// A sum or difference: of n and a multiple of its steps, what is left.
+SizeGrowth Sum(const SizeGrowth& a, const SizeGrowth& b) {
+  SizeGrowth sum = a;
+  sum.Join(b);
+  if (sum.kind != Kind::kSteps) return sum;
+  return ShareSymbols(a, b) ? AtLeast(sum, Kind::kPeriodic) : sum;
+}
+
+// A difference of numbers: two steps that lie near each other leave few sizes
+// between them.
 SizeGrowth Difference(const SizeGrowth& a, const SizeGrowth& b) {
-  SizeGrowth difference = a;
-  difference.Join(b);
-  if (difference.kind != Kind::kSteps) return difference;
-  const bool share_symbols =
-      std::any_of(a.symbols.begin(), a.symbols.end(),
-                  [&](int symbol) { return b.symbols.count(symbol) > 0; });
-  return share_symbols ? AtLeast(difference, Kind::kPeriodic) : difference;
+  const SizeGrowth difference = Sum(a, b);
+  return a.kind >= Kind::kSteps && b.kind >= Kind::kSteps
+             ? AtLeast(difference, Kind::kIrregular)
+             : difference;
 }
 
 // Of what changes where its operands, whose growth is given, cross.
@@ -61,8 +72,9 @@ SizeGrowth Threshold(const SizeGrowth& operands) {
                                                          : Kind::kIrregular);
 }
 
-// What an operator that gives numbers makes of its arguments' growth. kPlace:
-// it takes one of a list's elements.
+// What an operator that gives numbers makes of its arguments' growth. kTruth:
+// it keeps that of truths; of numbers it takes bits, or whether they are 0.
+// kPlace: it takes one of a list's elements.
 enum class Rule {
   kKeeps,
   kDifference,
@@ -71,6 +83,7 @@ enum class Rule {
   kRemainder,
   kRange,
   kThreshold,
+  kTruth,
   kPlace
 };
 
@@ -81,10 +94,10 @@ const Rule* RuleOf(c10::Symbol kind) {
       {"aten::neg", Rule::kKeeps},
       {"aten::len", Rule::kKeeps},
       {"aten::Float", Rule::kKeeps},
-      {"aten::Bool", Rule::kKeeps},
-      {"aten::__not__", Rule::kKeeps},
-      {"aten::__and__", Rule::kKeeps},
-      {"aten::__or__", Rule::kKeeps},
+      {"aten::Bool", Rule::kTruth},
+      {"aten::__not__", Rule::kTruth},
+      {"aten::__and__", Rule::kTruth},
+      {"aten::__or__", Rule::kTruth},
       {"aten::list", Rule::kKeeps},
       {"aten::append", Rule::kKeeps},
       {"aten::__getitem__", Rule::kPlace},
@@ -214,7 +227,12 @@ class Growths {
       VisitBlock(block, decided);
       for (size_t i = 0; i < node->outputs().size(); ++i) {
         SizeGrowth growth = Of(block->outputs()[i]);
+        // Two bounds that lie near each other.
+        const bool is_between =
+            HoldsNumbers(node->output(i)) && growth.kind >= Kind::kSteps &&
+            decided.kind >= Kind::kSteps && ShareSymbols(growth, decided);
         growth.Join(decided);
+        if (is_between) growth = AtLeast(growth, Kind::kIrregular);
         Join(node->output(i), growth);
       }
     }
@@ -303,6 +321,10 @@ class Growths {
       }
       case Rule::kThreshold:
         return Threshold(all);
+      case Rule::kTruth:
+        return inputs[0]->type()->kind() == c10::TypeKind::BoolType
+                   ? all
+                   : AtLeast(all, Kind::kIrregular);
       case Rule::kPlace:
         // Another number where the place is another.
         return AtLeast(all, OfAll(inputs.slice(1)).kind != Kind::kFixed
@@ -334,7 +356,7 @@ SizeGrowth GrowthOf(const SizeExpression& formula) {
     case Operator::kSymbol:
       return {Kind::kLinear, {formula.symbol()}};
     case Operator::kAdd:
-      return Difference(GrowthOf(formula.lhs()), GrowthOf(formula.rhs()));
+      return Sum(GrowthOf(formula.lhs()), GrowthOf(formula.rhs()));
     case Operator::kMultiply:
       return Product(GrowthOf(formula.lhs()), GrowthOf(formula.rhs()));
     case Operator::kFloorDivide:

@@ -89,6 +89,39 @@ TEST(IrregularSizes, OfNumbersThatFewSizesHave) {
             (Symbols{{0}}));
 }
 
+TEST(IrregularSizes, OfStepsThatLieNearEachOther) {
+  EXPECT_EQ(IrregularIn(R"(
+    if bool(x.sum() > 0):
+        k = min(max(n * 3 - 230, 0), 1) - min(max(n * 3 - 232, 0), 1)
+        x = x[:n - k]
+    return x
+)"),
+            (Symbols{{0}}));
+}
+
+TEST(IrregularSizes, OfTruthsOfNumbers) {
+  EXPECT_EQ(IrregularIn(R"(
+    if bool(x.sum() > 0):
+        if n * 3 > 229 and n * 3 < 232:
+            x = x[1:]
+    return x
+)"),
+            (Symbols{{0}}));
+  EXPECT_EQ(IrregularIn(R"(
+    if bool(x.sum() > 0):
+        if bool(n * 3 - 231):
+            x = x[1:]
+    return x
+)"),
+            (Symbols{{0}}));
+  EXPECT_EQ(IrregularIn(R"(
+    if bool(x.sum() > 0):
+        x = x[:n & 511]
+    return x
+)"),
+            (Symbols{{0}}));
+}
+
 TEST(IrregularSizes, OfSeveralSymbols) {
   EXPECT_EQ(IrregularIn(R"(
     if bool(x.sum() > 0):

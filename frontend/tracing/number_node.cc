@@ -14,6 +14,10 @@ namespace {
 
 using Kind = ProbedValue::Kind;
 
+// The nodes of a formula, which takes some microseconds to evaluate then. The
+// numbers of longer ones are functions of sizes.
+constexpr int kMostNodes = 512;
+
 bool IsDivision(const std::string& name) {
   return name == "aten::floordiv" || name == "aten::floor_divide" ||
          name == "aten::div" || name == "aten::__floordiv__";
@@ -69,6 +73,16 @@ std::optional<SizeExpression> Arithmetic(
 // Division of tensors rounds as an argument says.
 bool RoundsOtherwise(const std::string& name) {
   return name == "aten::div" || name == "aten::floor_divide";
+}
+
+// Takes the nodes of the formula, as its text has them, from `left`. A number
+// that a loop adds something of itself to has twice as many after each round.
+bool IsLongerThan(const SizeExpression& formula, int& left) {
+  if (--left < 0) return true;
+  return formula.kind() != SizeExpression::Kind::kConstant &&
+         formula.kind() != SizeExpression::Kind::kSymbol &&
+         (IsLongerThan(formula.lhs(), left) ||
+          IsLongerThan(formula.rhs(), left));
 }
 
 void SetSize(ProbedValue& value, const SizeExpression& size) {
@@ -162,6 +176,8 @@ absl::Status Interpreter::InferSizes(const Invocation& call,
       !HasAlpha(name) || operands.size() == call.arguments.size();
   std::optional<SizeExpression> size =
       is_complete ? Arithmetic(name, operands) : std::nullopt;
+  int nodes = kMostNodes;
+  if (size && IsLongerThan(*size, nodes)) size = std::nullopt;
   // Kernels are run at sizes that the program does not take, too, where what is
   // divided by may be 0 or negative.
   if (size && operands.size() > 1 && !operands[1].constant() &&

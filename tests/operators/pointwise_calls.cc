@@ -146,7 +146,7 @@ std::vector<OperatorCall> PointwiseCalls() {
       {"where", "torch.where(x > y, x, i)"},
       {"masked_fill", "torch.masked_fill(x, c, 1)"},
       {"masked_fill", "x.masked_fill(torch.isnan(x), 0)"},
-      {"masked_fill", "x.masked_fill(c, (y.double().sum() > 0).double())"},
+      {"masked_fill", "x.masked_fill(c, torch.isnan(y).any().double())"},
       {"add", "torch.add(x, y)"},
       {"add", "torch.add(x, y, alpha=2)"},
       {"add", "x + 3"},

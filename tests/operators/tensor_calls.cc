@@ -224,7 +224,7 @@ std::vector<OperatorCall> TensorCalls() {
       {"index_fill", "torch.index_fill(x, 0, i, 3)"},
       {"index_fill", "torch.index_fill(m, 1, i - $n, 2.5)"},
       {"index_fill",
-       "torch.index_fill(x, 0, i, (m.double().sum() > 0).double())"},
+       "torch.index_fill(x, 0, i, torch.isnan(m).any().double())"},
       {"scatter", "torch.scatter(x, 0, i, y)"},
       {"scatter", "torch.scatter(m, 1, i.expand([3, $n]), 2.5)"},
       {"scatter", "torch.scatter(m, 1, i.expand([3, $n]), m * 2)"},

@@ -45,6 +45,20 @@ std::vector<ModelProgram> RarePrograms() {
 )",
        {},
        {{91}, {111}, {10}}},
+      {"a branch on data with a cut between two bounds",
+       R"(def forward(self, x: Tensor):
+    n = x.size(0)
+    y = x
+    if x.sum() > 0:
+        k = min(max(n * 3 - 230, 0), 1) - min(max(n * 3 - 232, 0), 1)
+        y = x[:n - k] * 2
+    else:
+        k = min(max(n * 3 - 230, 0), 1) - min(max(n * 3 - 232, 0), 1)
+        y = x[:n - k]
+    return y, y.size(0)
+)",
+       {},
+       {{77}, {76}, {78}}},
       {"a branch on data with a cut that few pairs have",
        R"(def forward(self, x: Tensor, y: Tensor):
     n = x.size(0)
@@ -91,6 +105,15 @@ std::vector<ModelProgram> RarePrograms() {
 )",
        {"float32[n=1..300,3]", "float32[m=1..300,2]"},
        {{8, 125}, {125, 8}, {40, 25}}},
+      {"a number that each round adds something of itself to",
+       R"(def forward(self, x: Tensor):
+    k = x.size(0)
+    for i in range(40):
+        k = k + k * x.size(0) % 101 // 100
+    return x[k - x.size(0):], k
+)",
+       {},
+       {{91}, {111}, {10}}},
       {"the greatest of rows that are none at few sizes",
        R"(def forward(self, x: Tensor):
     return x[:x.size(0) % 60].max(0)[0], x[:x.size(0) % 60].min()

@@ -58,8 +58,11 @@ struct Scheduler {
     return std::move(schedule);
   }
 
-  /// At least 1: empty axes are scheduled as those of one step.
+  /// At least 1: empty axes are scheduled as those of one step. Null: of an
+  /// index that is computed from data.
   int64_t estimate(AffineExpr size) {
+    if (!size)
+      return kTypicalSize;
     return std::max<int64_t>(largestValue(size, symbols).value_or(kTypicalSize),
                              1);
   }

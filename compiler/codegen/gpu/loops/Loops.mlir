@@ -253,4 +253,13 @@ func.func private @sum_of_halves(%x: tensor<80000x2x64xf32>, %y: tensor<80000x1x
   return %3 : tensor<160000x1x64xf32>
 }
 
+// Which column is read depends on data: of how many, nobody knows.
+// CHECK-LABEL: === greatest_of_picked:
+// CHECK: reduceGroup<Maximum
+func.func private @greatest_of_picked(%x: tensor<64x300xf32>, %index: tensor<40xi64>) -> (tensor<64x40xf32>, tensor<1x40xf32>) attributes {ait.kind = #ait.kind<loop>} {
+  %0 = ait.index_select %x, %index {dim = 1 : i64} : (tensor<64x300xf32>, tensor<40xi64>) -> tensor<64x40xf32>
+  %1 = ait.amax %0 {dims = array<i64: 0>} : tensor<64x40xf32> -> tensor<1x40xf32>
+  return %0, %1 : tensor<64x40xf32>, tensor<1x40xf32>
+}
+
 }

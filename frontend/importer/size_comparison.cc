@@ -172,8 +172,7 @@ SizePoints SizeComparison::Draw(size_t count) const {
   }
   add(least);
   add(greatest);
-  const size_t draws = constraints_.empty() ? count : kMostDraws;
-  while (drawn.count < draws) {
+  const auto draw = [&] {
     std::vector<int64_t> point;
     for (const auto& [low, high] : ranges_)
       point.push_back(
@@ -185,9 +184,14 @@ SizePoints SizeComparison::Draw(size_t count) const {
         point[symbol] = std::clamp(equal, least[symbol], greatest[symbol]);
     }
     add(point);
+  };
+  SizePoints accepted;
+  // More of them as long as constraints leave too few.
+  for (size_t draws = count;; draws = std::min(draws * 8, kMostDraws)) {
+    while (drawn.count < draws) draw();
+    accepted = Accepted(drawn, std::vector<bool>(ranges_.size(), true));
+    if (accepted.count >= count || draws == kMostDraws) break;
   }
-  SizePoints accepted =
-      Accepted(drawn, std::vector<bool>(ranges_.size(), true));
   // Few accepted ones would make sizes equal that are not.
   const bool suffices = accepted.count >= std::min(count, kSamplesOfSeveral);
   SizePoints& chosen = suffices ? accepted : drawn;
@@ -333,7 +337,8 @@ std::vector<SizePoints> SizeComparison::TellingPoints(
     const auto of_constraint = DependenceOf(relation.expression);
     for (size_t s = 0; s < ranges_.size() && of_constraint; ++s)
       dependence[s].period =
-          std::lcm(dependence[s].period, (*of_constraint)[s].period);
+          std::min(std::lcm(dependence[s].period, (*of_constraint)[s].period),
+                   kMostCompared);
   }
   for (size_t s = 0; s < ranges_.size() && !constraints_.empty(); ++s) {
     if (!symbols[s]) continue;

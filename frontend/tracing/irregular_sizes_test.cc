@@ -36,6 +36,12 @@ Symbols IrregularIn(const std::string& body) {
   return IrregularSymbols(last, outside);
 }
 
+// Of a branch on data that cuts x there.
+Symbols IrregularInCut(const std::string& end) {
+  return IrregularIn("    if bool(x.sum() > 0):\n        x = x[:" + end +
+                     "]\n    return x\n");
+}
+
 TEST(IrregularSizes, OfPartsAndSteps) {
   EXPECT_EQ(IrregularIn(R"(
     parts = [x]
@@ -45,12 +51,7 @@ TEST(IrregularSizes, OfPartsAndSteps) {
     return parts
 )"),
             Symbols());
-  EXPECT_EQ(IrregularIn(R"(
-    if bool(x.sum() > 0):
-        x = x[:n // 3]
-    return x
-)"),
-            Symbols());
+  EXPECT_EQ(IrregularInCut("n // 3"), Symbols());
   EXPECT_EQ(IrregularIn(R"(
     k = 0
     while bool(x.sum() > k):
@@ -61,12 +62,7 @@ TEST(IrregularSizes, OfPartsAndSteps) {
 }
 
 TEST(IrregularSizes, OfNumbersThatFewSizesHave) {
-  EXPECT_EQ(IrregularIn(R"(
-    if bool(x.sum() > 0):
-        x = x[:n - n * n % 101 // 100]
-    return x
-)"),
-            (Symbols{{0}}));
+  EXPECT_EQ(IrregularInCut("n - n * n % 101 // 100"), (Symbols{{0}}));
   EXPECT_EQ(IrregularIn(R"(
     if bool(x.sum() > 0):
         if n == 77:
@@ -74,12 +70,7 @@ TEST(IrregularSizes, OfNumbersThatFewSizesHave) {
     return x
 )"),
             (Symbols{{0}}));
-  EXPECT_EQ(IrregularIn(R"(
-    if bool(x.sum() > 0):
-        x = x[:int(n * 0.7)]
-    return x
-)"),
-            (Symbols{{0}}));
+  EXPECT_EQ(IrregularInCut("int(n * 0.7)"), (Symbols{{0}}));
   EXPECT_EQ(IrregularIn(R"(
     if bool(x.sum() > 0):
         if n % 64 > 62:
@@ -114,21 +105,11 @@ TEST(IrregularSizes, OfTruthsOfNumbers) {
     return x
 )"),
             (Symbols{{0}}));
-  EXPECT_EQ(IrregularIn(R"(
-    if bool(x.sum() > 0):
-        x = x[:n & 511]
-    return x
-)"),
-            (Symbols{{0}}));
+  EXPECT_EQ(IrregularInCut("n & 511"), (Symbols{{0}}));
 }
 
 TEST(IrregularSizes, OfSeveralSymbols) {
-  EXPECT_EQ(IrregularIn(R"(
-    if bool(x.sum() > 0):
-        x = x[:n - n * m % 997 // 996]
-    return x
-)"),
-            (Symbols{{0, 1}}));
+  EXPECT_EQ(IrregularInCut("n - n * m % 997 // 996"), (Symbols{{0, 1}}));
   EXPECT_EQ(IrregularIn(R"(
     if bool(x.sum() > 0):
         x = x[n * n // 7:]

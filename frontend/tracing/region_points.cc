@@ -103,6 +103,7 @@ std::optional<c10::IValue> RegionRunner::ValueAt(const ProbedRef& value,
 }
 
 void RegionRunner::RunElsewhere(const NodeRegion& region, RegionWays& ways) {
+  ways.missed_sizes = !region.is_limited;
   if (interpreter_.region_.ranges().empty() || !region.is_limited ||
       std::none_of(ways.stable.begin(), ways.stable.end(),
                    [](bool stable) { return stable; }))
@@ -117,7 +118,7 @@ void RegionRunner::RunElsewhere(const NodeRegion& region, RegionWays& ways) {
       return there.has_value();
     };
     if (!std::all_of(region.contents.begin(), region.contents.end(), add)) {
-      ways.missed_sizes |= !region.irregular.empty();
+      ways.missed_sizes = true;
       continue;
     }
     std::vector<std::vector<c10::IValue>> controls = {{}};
@@ -131,14 +132,14 @@ void RegionRunner::RunElsewhere(const NodeRegion& region, RegionWays& ways) {
                  condition =
                      ValueAt(interpreter_.Get(region.node->input(1)), point);
       if (!length || !condition) {
-        ways.missed_sizes |= !region.irregular.empty();
+        ways.missed_sizes = true;
         continue;
       }
       controls = {{*length, *condition}};
     }
     for (const std::vector<c10::IValue>& control : controls) {
       if (limits.IsLate()) {
-        ways.missed_sizes |= !region.irregular.empty();
+        ways.missed_sizes = true;
         return;
       }
       std::vector<c10::IValue> outputs;
@@ -146,11 +147,11 @@ void RegionRunner::RunElsewhere(const NodeRegion& region, RegionWays& ways) {
         ways.elsewhere.push_back({point, std::move(outputs)});
     }
   }
+  ways.missed_sizes = ways.missed_sizes || limits.IsLate();
 }
 
 bool RegionRunner::HasItsSizesElsewhere(const RegionWays& ways, size_t output,
                                         const TensorType& type) {
-  if (ways.missed_sizes) return false;
   return std::all_of(
       ways.elsewhere.begin(), ways.elsewhere.end(), [&](const auto& run) {
         const c10::IValue& value = run.outputs[output];

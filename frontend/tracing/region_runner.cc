@@ -332,8 +332,9 @@ absl::StatusOr<ProbedRef> RegionRunner::ResultOf(const NodeRegion& region,
   if (is_known) {
     AITUNE_ASSIGN_OR_RETURN(result,
                             interpreter_.Convert(probes, traits, recipe));
+    const bool is_seen = region.irregular.empty() || !ways.missed_sizes;
     if (result->IsTensor() && result->has_type &&
-        !HasItsSizesElsewhere(ways, output, result->type))
+        (!is_seen || !HasItsSizesElsewhere(ways, output, result->type)))
       result = nullptr;
   }
   if (result == nullptr) {

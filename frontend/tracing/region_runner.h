@@ -94,7 +94,8 @@ struct RegionWays {
     std::vector<c10::IValue> outputs;
   };
   std::vector<Elsewhere> elsewhere;
-  // Whether it was not run at some size that may be a special one.
+  // Whether it was not run at some of the sizes that were to be looked at. Of
+  // what is irregular in sizes, each of them may be a special one.
   bool missed_sizes = false;
   // Whether the sizes of tensors in the program do not come from data.
   bool sizes_known = false;

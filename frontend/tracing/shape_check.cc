@@ -421,29 +421,22 @@ absl::Status Interpreter::CheckSizes(
     return KeepProbes(what);
   }
   const std::string reason = Reason(absl::StrCat(what, " depends on the size"));
+  const auto is_known_to_fit = [&](absl::Span<const int64_t> point) {
+    const ShapesAt there = FindShapes(*query, point);
+    return there.known && fits(there, point);
+  };
   if (query->reads_elements && at_anchor.known &&
       HasSizesOfElements(*call.schema, call.arguments)) {
     // The elements may be special at any size: nothing is said of those that
     // were not looked at.
     region_.Shorten(query->symbols, SizeRegion::kMostLookedAt, reason);
-    region_.Restrict(
-        query->symbols,
-        [&](absl::Span<const int64_t> point) {
-          const ShapesAt there = FindShapes(*query, point);
-          return there.known && fits(there, point);
-        },
-        {}, reason);
+    region_.Restrict(query->symbols, is_known_to_fit, {}, reason);
     return KeepProbes(what);
   }
-  for (const std::vector<int>& symbols : query->irregular)
-    region_.Restrict(
-        symbols,
-        [&](absl::Span<const int64_t> point) {
-          const ShapesAt there = FindShapes(*query, point);
-          return there.known && fits(there, point);
-        },
-        {}, reason);
-  AITUNE_RETURN_IF_ERROR(KeepProbes(what));
+  for (const std::vector<int>& symbols : query->irregular) {
+    region_.Restrict(symbols, is_known_to_fit, {}, reason);
+    AITUNE_RETURN_IF_ERROR(KeepProbes(what));
+  }
   size_t real_points = 0;
   for (const SizePoint& point :
        Scattered(region_.Points(query->symbols, kCheckedPoints, nullptr))) {
